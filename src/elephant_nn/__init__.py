@@ -1,0 +1,121 @@
+"""Neural networks that keep what they learned while data streams by.
+
+Every public name lives here. Names load when first used, so `import elephant_nn` is instant.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from elephant_nn.activations import (
+        CLASSICAL,
+        Activation,
+        elephant,
+        elephant_activation,
+        elephant_slope,
+        elu,
+        even_bias,
+        fan_in_uniform,
+        relu,
+        sigmoid,
+        tanh,
+    )
+    from elephant_nn.editing import EditReport, edit, edit_report
+    from elephant_nn.kernel import (
+        kernel_radius,
+        normalised_kernel,
+        ntk,
+        ntk_as_printed,
+        ntk_closed_form,
+        update_effect,
+    )
+    from elephant_nn.learners.gradient import gradient, squared_error
+    from elephant_nn.learners.learner import Contract, Learner
+    from elephant_nn.learners.srnn import set_kl, sr_nn
+    from elephant_nn.networks import Network, emlp, mlp
+    from elephant_nn.sparsity import limit_sparsity, slope_of, sparsity
+    from elephant_nn.streams.regression import array_stream, function_stream, sine_stream
+    from elephant_nn.streams.stream import Stream, learn
+
+_HOMES = {
+    "activations": (
+        "CLASSICAL",
+        "Activation",
+        "elephant",
+        "elephant_activation",
+        "elephant_slope",
+        "elu",
+        "even_bias",
+        "fan_in_uniform",
+        "relu",
+        "sigmoid",
+        "tanh",
+    ),
+    "editing": ("EditReport", "edit", "edit_report"),
+    "kernel": (
+        "kernel_radius",
+        "normalised_kernel",
+        "ntk",
+        "ntk_as_printed",
+        "ntk_closed_form",
+        "update_effect",
+    ),
+    "learners.gradient": ("gradient", "squared_error"),
+    "learners.learner": ("Contract", "Learner"),
+    "learners.srnn": ("set_kl", "sr_nn"),
+    "networks": ("Network", "emlp", "mlp"),
+    "sparsity": ("limit_sparsity", "slope_of", "sparsity"),
+    "streams.regression": ("array_stream", "function_stream", "sine_stream"),
+    "streams.stream": ("Stream", "learn"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "CLASSICAL",
+    "Activation",
+    "Contract",
+    "EditReport",
+    "Learner",
+    "Network",
+    "Stream",
+    "array_stream",
+    "edit",
+    "edit_report",
+    "elephant",
+    "elephant_activation",
+    "elephant_slope",
+    "elu",
+    "emlp",
+    "even_bias",
+    "fan_in_uniform",
+    "function_stream",
+    "gradient",
+    "kernel_radius",
+    "learn",
+    "limit_sparsity",
+    "mlp",
+    "normalised_kernel",
+    "ntk",
+    "ntk_as_printed",
+    "ntk_closed_form",
+    "relu",
+    "set_kl",
+    "sigmoid",
+    "sine_stream",
+    "slope_of",
+    "sparsity",
+    "squared_error",
+    "sr_nn",
+    "tanh",
+    "update_effect",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'elephant_nn' has no attribute {name!r}")
+    return getattr(import_module(f"elephant_nn.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

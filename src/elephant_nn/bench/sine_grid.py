@@ -1,0 +1,113 @@
+"""The EMLP sine grid, 750 runs, against the same runs one after another in a lean Python loop."""
+
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from elephant_nn.bench import Measurement
+from elephant_nn.experiments import EXPERIMENTS
+from elephant_nn.networks import emlp
+from elephant_nn.runs.cells import Cell
+from elephant_nn.runs.program import cell_key, named_key
+from elephant_nn.runs.run import run_cells
+from elephant_nn.streams.regression import sine_stream
+
+LEAN_RUNS = 20
+
+
+def measure() -> list[Measurement]:
+    """Ours is timed whole, worker start and compilation included, and again without them.
+
+    The lean loop is timed on evenly spaced runs of the grid after one to compile, in two halves
+    around our run, and scaled to all runs.
+    """
+    experiment = EXPERIMENTS["sine"]
+    entry = next(entry for entry in experiment.entries if entry.method == "emlp")
+    cells = experiment.search([entry], experiment.seeds)
+    sample = cells[:: len(cells) // LEAN_RUNS][:LEAN_RUNS]
+    loop = LeanLoop(*(int(entry.settings[name]) for name in ("d", "E", "neurons")))
+    loop.run(sample[0])
+
+    lean = _timed(lambda: [loop.run(cell) for cell in sample[: LEAN_RUNS // 2]])
+    with tempfile.TemporaryDirectory() as folder:
+        marks: list[tuple[float, float]] = []
+        run_cells(
+            experiment.program,
+            cells,
+            Path(folder),
+            lanes=experiment.lanes,
+            workers=os.cpu_count() or 1,
+            report=lambda done, total: marks.append((time.perf_counter(), done)),
+        )
+    lean += _timed(lambda: [loop.run(cell) for cell in sample[LEAN_RUNS // 2 :]])
+    lean_run = lean / LEAN_RUNS
+    whole = marks[-1][0] - marks[0][0]
+    (warm, first), (end, last) = next(m for m in marks if m[1] > 0), marks[-1]
+    steady_run = (end - warm) / (last - first)
+    against = f"lean loop, {lean_run:.3f} s a run ({LEAN_RUNS} runs timed)"
+    return [
+        Measurement(
+            f"EMLP sine grid, {len(cells)} runs, everything included",
+            f"{whole:.1f} s",
+            against,
+            lean_run * len(cells) / whole,
+            "",
+        ),
+        Measurement(
+            "the same, once workers have started and compiled",
+            f"{steady_run:.4f} s a run",
+            against,
+            lean_run / steady_run,
+            ">= 15",
+        ),
+    ]
+
+
+def _timed(work) -> float:  # type: ignore[no-untyped-def]
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+class LeanLoop:
+    """What one would write by hand: a jitted update, a jitted evaluation, called from Python.
+
+    Hyper-parameters are traced, so each function compiles once for the whole grid.
+    """
+
+    def __init__(self, d: int, updates: int, neurons: int):
+        self.updates, self.sizes, self.d = updates, (1, neurons, 1), d
+        self.stream = sine_stream()
+        self.samples = list(zip(self.stream.x[:, None], self.stream.y[:, None], strict=True))
+        self.init = jax.jit(lambda key, floats: self.network(floats).init(key))
+        self.update = jax.jit(self._update)
+        self.evaluate = jax.jit(self._evaluate)
+
+    def network(self, floats):  # type: ignore[no-untyped-def]
+        return emlp(self.sizes, a=floats["a"], sigma_bias=floats["sigma_bias"], d=self.d)
+
+    def _update(self, params, state, floats, x, y):  # type: ignore[no-untyped-def]
+        optimiser = optax.adam(floats["lr"])
+        loss = lambda p: jnp.mean((self.network(floats).apply(p, x) - y) ** 2)
+        change, state = optimiser.update(jax.grad(loss)(params), state, params)
+        return optax.apply_updates(params, change), state
+
+    def _evaluate(self, params, floats):  # type: ignore[no-untyped-def]
+        out = self.network(floats).apply(params, self.stream.test_x)
+        return jnp.mean((out - self.stream.test_y) ** 2)
+
+    def run(self, cell: Cell) -> list[float]:
+        floats = {name: jnp.float32(value) for name, value in cell.floats.items()}
+        params = self.init(named_key(cell_key(cell.experiment, cell.seed), "init"), floats)
+        state = optax.adam(0.0).init(params)
+        curve = []
+        for x, y in self.samples:
+            for _ in range(self.updates):
+                params, state = self.update(params, state, floats, x, y)
+            curve.append(float(self.evaluate(params, floats)))
+        return curve

@@ -1,0 +1,341 @@
+"""The command `elephant`. Heavy libraries are imported only by the commands that need them."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+from elephant_nn.experiments import EXPERIMENTS
+from elephant_nn.experiments.spec import SELECTION_SEED, Entry, Experiment
+
+if TYPE_CHECKING:
+    from elephant_nn.runs.run import Outcome
+
+Names = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME...")]
+Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
+Folder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
+
+
+class UsageError(Exception):
+    """The call was wrong; the message says how to put it right."""
+
+
+def list_experiments() -> int:
+    """List the experiments: their table or figure in the paper, and their methods."""
+    width = max(map(len, EXPERIMENTS))
+    for experiment in EXPERIMENTS.values():
+        grid = sum(len(entry.candidates()) for entry in experiment.entries if entry.grid)
+        print(f"{experiment.name:{width}}  {experiment.title} ({experiment.source})")
+        print(f"{'':{width}}  methods: {', '.join(e.method for e in experiment.entries)}")
+        size = f"; the grid has {grid} settings" if grid else ""
+        print(f"{'':{width}}  {experiment.seeds} seed{'s' * (experiment.seeds > 1)}{size}")
+    print("\nelephant reproduce NAME runs one; elephant reproduce all runs everything.")
+    return 0
+
+
+def reproduce(
+    names: Names,
+    /,
+    seeds: int | None = None,
+    methods: str = "",
+    neurons: str = "",
+    quick: bool = False,
+    out: Folder = Path("results"),
+    workers: int | None = None,
+) -> int:
+    """Regenerate tables and figures of the paper with the tuned settings, ours beside theirs.
+
+    What the store already holds is not run again, so a stopped command goes on where it stopped.
+
+    Args:
+        names: experiments (see `elephant list`), or `all`.
+        seeds: number of runs a method; default: the paper's number.
+        methods: only these, separated by commas.
+        neurons: only these widths, separated by commas.
+        quick: one seed only, for a first look.
+        out: folder of the store, the figures and the report.
+        workers: processes that share the cores; default: one a core. 0 runs in this process.
+    """
+    failed = 0
+    for experiment in _experiments(names):
+        entries = _entries(experiment, methods, neurons, len(names) > 1 or "all" in names)
+        count = _seeds(1 if quick else seeds, experiment)
+        outcome = _run(experiment, experiment.reproduction(entries, count), out, workers)
+        failed += len(outcome.failed)
+        _show_and_draw(experiment, out)
+    return 1 if failed else 0
+
+
+def sweep(
+    names: Names,
+    /,
+    seeds: int | None = None,
+    methods: str = "",
+    neurons: str = "",
+    out: Folder = Path("results"),
+    workers: int | None = None,
+) -> int:
+    """Run the paper's whole grid, choose each method's setting, and report it on other seeds.
+
+    Settings are chosen on seeds that no table reports; both numbers are printed, because the
+    paper chooses and reports on the same runs.
+
+    Args:
+        names: experiments with a grid (see `elephant list`), or `all`.
+        seeds: runs a setting; default: the paper's number.
+        methods: only these, separated by commas.
+        neurons: only these widths, separated by commas.
+        out: folder of the store.
+        workers: processes that share the cores; default: one a core. 0 runs in this process.
+    """
+    from elephant_nn.report.statistics import best_setting
+    from elephant_nn.report.tables import as_text, selection
+
+    failed = 0
+    for experiment in _experiments(names):
+        entries = _entries(experiment, methods, neurons, len(names) > 1 or "all" in names)
+        entries = [entry for entry in entries if entry.grid]
+        if not entries:
+            print(f"{experiment.name} has no grid to sweep", file=sys.stderr)
+            continue
+        count = _seeds(seeds, experiment)
+        searched = _run(experiment, experiment.search(entries, count), out, workers)
+        rows = _rows(experiment, out)
+        chosen = []
+        for entry in entries:
+            best = best_setting(rows, experiment, entry)
+            if best is not None:
+                chosen += experiment.cells(entry, [best[0]], range(count))
+        reported = _run(experiment, chosen, out, workers)
+        print(as_text(selection(experiment, _rows(experiment, out))))
+        failed += len(searched.failed) + len(reported.failed)
+    return 1 if failed else 0
+
+
+def show(
+    name: Name,
+    /,
+    format: Literal["table", "json", "csv", "markdown"] = "table",  # noqa: A002
+    out: Folder = Path("results"),
+) -> int:
+    """Print what the store holds of an experiment, ours beside the paper's.
+
+    Args:
+        name: an experiment (see `elephant list`).
+        format: how to print it.
+        out: folder of the store.
+    """
+    from elephant_nn.report.tables import FORMATS
+
+    (experiment,) = _experiments((name,))
+    rows = _rows(experiment, out)
+    if not rows.height:
+        print(
+            f"nothing of {name} in {out} yet; run: elephant reproduce {name} --out {out}",
+            file=sys.stderr,
+        )
+        if format != "json":
+            return 0
+    print(FORMATS[format](experiment, rows))
+    return 0
+
+
+def report(out: Folder = Path("results")) -> int:
+    """Write one self-contained page with every table and figure that the store can give.
+
+    Args:
+        out: folder of the store; the page is report.html in it.
+    """
+    from elephant_nn.report.page import write_page
+
+    print(f"page: {write_page(out)}")
+    return 0
+
+
+def bench(
+    names: Names = (),
+    /,
+    write: Path | None = None,
+) -> int:
+    """Measure speed, as ratios in one run against what a user would run instead.
+
+    Args:
+        names: benchmarks to run; default: all.
+        write: also write the table to this Markdown file.
+    """
+    from elephant_nn.bench import BENCHMARKS, run_benchmarks
+
+    for name in names:
+        _known(name, BENCHMARKS, "benchmark")
+    text = run_benchmarks(names or tuple(BENCHMARKS))
+    print(text)
+    if write is not None:
+        from elephant_nn.runs.files import write_whole
+
+        write_whole(write, f"{text}\n".encode())
+    return 0
+
+
+COMMANDS: dict[str, Callable[..., int]] = {
+    "list": list_experiments,
+    "reproduce": reproduce,
+    "sweep": sweep,
+    "show": show,
+    "report": report,
+    "bench": bench,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit status: 0 done; 1 some runs failed; 2 the call was wrong; 130 stopped by Ctrl-C."""
+    from elephant_nn.runs.files import StorageError
+
+    warnings.showwarning = _one_line_warning
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments == ["--version"]:
+        from importlib.metadata import version
+
+        print(f"elephant-nn {version('elephant-nn')}")
+        return 0
+    if arguments and not arguments[0].startswith("-"):
+        try:
+            _known(arguments[0], COMMANDS, "command")
+        except UsageError as error:
+            return _complain(error, 2)
+    try:
+        return tyro.extras.subcommand_cli_from_dict(
+            COMMANDS,
+            prog="elephant",
+            description="Neural networks that keep what they learned while data streams by: every "
+            "experiment of the paper, one command each. Start with: elephant reproduce sine",
+            args=arguments,
+        )
+    except UsageError as error:
+        return _complain(error, 2)
+    except StorageError as error:
+        return _complain(error, 1)
+    except KeyboardInterrupt:
+        return _complain(
+            "stopped; what was finished is kept, the same command goes on from here", 130
+        )
+
+
+def _complain(message: object, status: int) -> int:
+    print(f"elephant: {message}", file=sys.stderr)
+    return status
+
+
+def _one_line_warning(message, category, filename, lineno, file=None, line=None) -> None:  # type: ignore[no-untyped-def]
+    print(f"elephant: {message}", file=sys.stderr)
+
+
+def _known(name: str, known: Sequence[str] | dict, kind: str) -> str:
+    if name not in known:
+        near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
+        raise UsageError(f"there is no {kind} {name!r}; {hint}")
+    return name
+
+
+def _experiments(names: Sequence[str]) -> list[Experiment]:
+    if not names:
+        raise UsageError(f"name an experiment: {', '.join(EXPERIMENTS)}, or all")
+    for name in names:
+        _known(name, [*EXPERIMENTS, "all"], "experiment")
+    wanted = EXPERIMENTS if "all" in names else dict.fromkeys(names)
+    return [EXPERIMENTS[name] for name in wanted]
+
+
+def _entries(experiment: Experiment, methods: str, neurons: str, several: bool) -> list[Entry]:
+    """The rows of the table that --methods and --neurons leave; with several experiments named,
+    an experiment may have none of them."""
+    entries = list(experiment.entries)
+    if methods:
+        wanted = [name.strip() for name in methods.split(",") if name.strip()]
+        everywhere = {e.method for other in EXPERIMENTS.values() for e in other.entries}
+        known = sorted(everywhere) if several else [entry.method for entry in entries]
+        for name in wanted:
+            _known(name, known, f"method of {experiment.name}")
+        entries = [entry for entry in entries if entry.method in wanted]
+    if neurons:
+        widths = {_whole(text, "--neurons") for text in neurons.split(",")}
+        there = {entry.settings.get("neurons") for entry in experiment.entries}
+        if not several and not widths <= there:
+            offered = ", ".join(str(n) for n in sorted(n for n in there if n is not None))
+            raise UsageError(f"--neurons {neurons}: {experiment.name} has {offered or 'no widths'}")
+        entries = [entry for entry in entries if entry.settings.get("neurons") in widths]
+    return entries
+
+
+def _whole(text: str, option: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(
+            f"{option} takes whole numbers separated by commas, got {text!r}"
+        ) from None
+
+
+def _seeds(seeds: int | None, experiment: Experiment) -> int:
+    if seeds is None:
+        return experiment.seeds
+    if not 1 <= seeds < SELECTION_SEED:
+        raise UsageError(f"--seeds must be between 1 and {SELECTION_SEED - 1}, got {seeds}")
+    return seeds
+
+
+def _run(experiment: Experiment, cells: list, out: Path, workers: int | None) -> Outcome:
+    from elephant_nn.runs.progress import progress
+    from elephant_nn.runs.run import run_cells
+
+    if workers is not None and workers < 0:
+        raise UsageError(f"--workers must be 0 or more, got {workers}")
+    started = time.monotonic()
+    with progress(experiment.name) as tell:
+        outcome = run_cells(
+            experiment.program,
+            cells,
+            out,
+            lanes=experiment.lanes,
+            workers=(os.cpu_count() or 1) if workers is None else workers,
+            report=tell,
+        )
+    for cell, reason in outcome.failed.items():
+        print(f"failed: {cell.method} {cell.hyper} seed {cell.seed}: {reason}", file=sys.stderr)
+    if outcome.ran or outcome.failed:
+        print(
+            f"{experiment.name}: {outcome.ran} runs in {time.monotonic() - started:.1f} s, "
+            f"{outcome.kept} were in the store, {outcome.diverged} diverged, "
+            f"{len(outcome.failed)} failed",
+            file=sys.stderr,
+        )
+    return outcome
+
+
+def _rows(experiment: Experiment, out: Path):  # type: ignore[no-untyped-def]
+    from elephant_nn.runs.store import read_rows, rows_folder
+
+    return read_rows(rows_folder(out, experiment.name))
+
+
+def _show_and_draw(experiment: Experiment, out: Path) -> None:
+    from elephant_nn.report.figures import draw_figures
+    from elephant_nn.report.tables import as_text, comparison
+
+    rows = _rows(experiment, out)
+    print(as_text(comparison(experiment, rows)))
+    for path in draw_figures(experiment.name, rows, out / experiment.name / "figures"):
+        if path.suffix == ".png":
+            print(f"figure: {path}")
+
+
+def run() -> None:
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""Change one output of a trained network, and report what else moved."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float
+
+from elephant_nn.learners.gradient import GradientState, gradient
+from elephant_nn.networks import Network, Params
+
+
+def edit(
+    network: Network,
+    params: Params,
+    x: Float[Array, " in"],
+    y: Float[Array, " out"],
+    *,
+    steps: int = 50,
+    optimiser: optax.GradientTransformation | None = None,
+) -> Params:
+    """Teach the network that f(x) = y by gradient steps on that sample alone.
+
+    Plain SGD with rate 1e-3 by default, as in the paper's demonstration.
+    """
+    optimiser = optax.sgd(1e-3) if optimiser is None else optimiser
+    learner = gradient(network, optimiser, updates=steps)
+    return learner.update(GradientState(params, optimiser.init(params)), (x[None], y[None])).params
+
+
+@dataclass(frozen=True)
+class EditReport:
+    """What an edit did: at the edited point, and outside a neighbourhood of it."""
+
+    error_before: float
+    error_after: float
+    mean_change_outside: float
+    max_change_outside: float
+    share_moved: float
+
+
+def edit_report(
+    network: Network,
+    before: Params,
+    after: Params,
+    x: Float[Array, " in"],
+    y: Float[Array, " out"],
+    elsewhere: Float[Array, "n in"],
+    *,
+    neighbourhood: float = 0.1,
+    moved: float = 0.05,
+) -> EditReport:
+    """Compare a network before and after an edit at `x`, on the rows of `elsewhere`.
+
+    Rows within `neighbourhood` of x (Euclidean distance) may move freely; `share_moved` is the
+    share of the others whose output changed by more than `moved`.
+    """
+    outside = jnp.linalg.norm(elsewhere - x, axis=-1) > neighbourhood
+    if not outside.any():
+        raise ValueError(
+            f"edit_report: no row of elsewhere is farther than neighbourhood={neighbourhood} "
+            "from x; give more rows or a smaller neighbourhood"
+        )
+    change = jax.vmap(jnp.linalg.norm)(
+        network.apply(after, elsewhere) - network.apply(before, elsewhere)
+    )
+    change = np.asarray(change)[np.asarray(outside)]
+    error = lambda params: float(jnp.linalg.norm(network.apply(params, x[None])[0] - y))
+    return EditReport(
+        error(before),
+        error(after),
+        float(change.mean()),
+        float(change.max()),
+        float((change > moved).mean()),
+    )

@@ -1,0 +1,129 @@
+r"""The neural tangent kernel, and local elasticity as numbers.
+
+A small gradient step on one sample $(x_t, y_t)$ moves the output at x by
+$-\alpha\, L'(f(x_t))\, \langle \nabla f(x), \nabla f(x_t) \rangle$. The inner product is the
+kernel: where it is zero, nothing is forgotten.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from elephant_nn.activations import Activation
+from elephant_nn.networks import Network, Params
+
+
+def ntk(
+    network: Network, params: Params, x: Float[Array, "n ..."], x_t: Float[Array, "..."]
+) -> Float[Array, "n ..."]:
+    """Kernel between every row of `x` and `x_t`, exact, for any network, by autodiff.
+
+    `x_t` is one input (the shape of `x[0]`) or a batch of m inputs. For a network with one output
+    the result has shape (n,) or (n, m); with k outputs, (n, k, k) or (n, m, k, k): output at x
+    first. Costs one backward pass a row of x_t and output, and one forward pass over all of x for
+    each: no gradient is stored for a row of x, and rows go through in blocks, so thousands fit in
+    one call.
+    """
+    if x_t.ndim == x.ndim - 1:
+        return ntk(network, params, x, x_t[None])[:, 0]
+    if x_t.ndim != x.ndim:
+        raise ValueError(
+            f"ntk: x_t must be one input of shape {x.shape[1:]} or a batch of them, "
+            f"got shape {x_t.shape}"
+        )
+
+    def column(point: Array) -> Array:
+        out, pull_back = jax.vjp(lambda p: network.apply(p, point[None])[0], params)
+        gradients = jax.vmap(lambda e: pull_back(e)[0])(jnp.eye(out.shape[0], dtype=out.dtype))
+        at = lambda p: jax.lax.map(lambda row: network.apply(p, row[None])[0], x, batch_size=32)
+        everywhere = lambda g: jax.jvp(at, (params,), (g,))[1]
+        return jax.vmap(everywhere, out_axes=-1)(gradients)
+
+    kernel = jnp.moveaxis(jax.lax.map(column, x_t), 0, 1)
+    return kernel[..., 0, 0] if kernel.shape[-1] == 1 else kernel
+
+
+def ntk_closed_form(
+    params: Params, activation: Activation, x: Float[Array, "n d"], x_t: Float[Array, " d"]
+) -> Float[Array, " n"]:
+    r"""Kernel of a network with one hidden layer, one output and no output bias, by formula.
+
+    $$\sigma(z)\cdot\sigma(z_t) + (x \cdot x_t + 1) \sum_j u_j^2\, \sigma'(z_j)\, \sigma'(z_{t,j})$$
+
+    with $z = Vx + b$ and output weights u. The paper prints $u^\top u$ in front of the sum instead
+    of $u_j^2$ inside it; see `ntk_as_printed`.
+    """
+    values, slopes, inputs, u = _one_layer_terms(params, activation, x, x_t)
+    return values + inputs * (slopes @ u**2)
+
+
+def ntk_as_printed(
+    params: Params, activation: Activation, x: Float[Array, "n d"], x_t: Float[Array, " d"]
+) -> Float[Array, " n"]:
+    r"""The kernel as the paper's Lemma 3.1 prints it, kept to show where it fails.
+
+    $$\sigma(z)\cdot\sigma(z_t) + u^\top u\,(x \cdot x_t + 1)\, \sigma'(z)\cdot\sigma'(z_t)$$
+
+    Right only for one hidden unit, or where no unit has a slope at both inputs; for m units the
+    second term comes out about m times too large.
+    """
+    values, slopes, inputs, u = _one_layer_terms(params, activation, x, x_t)
+    return values + inputs * (u @ u) * slopes.sum(-1)
+
+
+def _one_layer_terms(
+    params: Params, activation: Activation, x: Array, x_t: Array
+) -> tuple[Array, Array, Array, Array]:
+    if len(params) != 2 or params[1]["w"].shape[1] != 1 or "b" in params[1]:
+        raise ValueError(
+            "the closed form holds for one hidden layer, one output and no output bias; "
+            "use ntk(network, params, x, x_t), which is exact for every network"
+        )
+    z, z_t = (v @ params[0]["w"] + params[0]["b"] for v in (x, x_t))
+    values = activation.value(z) @ activation.value(z_t)
+    slopes = activation.slope(z) * activation.slope(z_t)
+    return values, slopes, x @ x_t + 1, params[1]["w"][:, 0]
+
+
+def normalised_kernel(kernel: Float[Array, " n"]) -> Float[Array, " n"]:
+    """The kernel divided by its largest magnitude, so that values lie in [-1, 1]."""
+    peak = jnp.max(jnp.abs(kernel))
+    return kernel / jnp.where(peak > 0, peak, 1)
+
+
+def kernel_radius(
+    x: Float[ArrayLike, "n ..."],
+    x_t: Float[ArrayLike, "..."],
+    kernel: Float[ArrayLike, " n"],
+    level: float = 0.1,
+) -> float:
+    """How far an update reaches: the distance beyond which |kernel| is below `level` of its peak.
+
+    Measured at the given inputs: the largest distance from `x_t` of a row of `x` where the
+    normalised kernel is still at or above `level`. Small means locally elastic.
+    """
+    x, x_t, kernel = (np.asarray(v) for v in (x, x_t, kernel))
+    distance = np.sqrt(((x - x_t) ** 2).reshape(len(x), -1).sum(1))
+    reached = np.abs(kernel) >= level * np.abs(kernel).max()
+    return float(distance[reached].max()) if np.abs(kernel).max() > 0 else 0.0
+
+
+def update_effect(
+    network: Network,
+    params: Params,
+    x: Float[Array, "n ..."],
+    sample: tuple[Array, Array],
+    learning_rate: float = 1e-3,
+    loss: Callable[[Array, Array], Array] = lambda out, y: jnp.sum((out - y) ** 2),
+) -> Float[Array, "n out"]:
+    """Change of the output at every row of `x` caused by one SGD step on one sample (x_t, y_t).
+
+    What the kernel predicts to first order, measured.
+    """
+    x_t, y_t = sample
+    gradient = jax.grad(lambda p: loss(network.apply(p, x_t[None])[0], y_t))(params)
+    after = jax.tree.map(lambda p, g: p - learning_rate * g, params, gradient)
+    return network.apply(after, x) - network.apply(params, x)

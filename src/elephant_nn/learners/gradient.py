@@ -1,0 +1,65 @@
+"""The plain learner: gradient steps on each batch as it comes."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float
+
+from elephant_nn.learners.learner import Batch, Learner
+from elephant_nn.networks import Network, Params
+
+Loss = Callable[[Array, Array], Array]
+
+
+class GradientState(NamedTuple):
+    params: Params
+    optimiser: Any
+
+
+def squared_error(out: Float[Array, "n k"], y: Float[Array, "n k"]) -> Float[Array, ""]:
+    """Mean over the batch of the squared error."""
+    return jnp.mean((out - y) ** 2)
+
+
+def gradient(
+    network: Network,
+    optimiser: optax.GradientTransformation,
+    loss: Loss = squared_error,
+    *,
+    updates: int = 1,
+    penalty: Callable[[Array], Array] | None = None,
+) -> Learner:
+    """Take `updates` gradient steps on every batch (the paper's E), with any optax optimiser.
+
+    Args:
+        loss: `loss(outputs, targets)`, a scalar.
+        penalty: added to the loss, a function of the last hidden layer's values.
+
+    The optimiser's state is carried along the whole stream, never reset.
+    """
+
+    def objective(params: Params, batch: Batch) -> Array:
+        x, y = batch
+        h = network.features(params, x)
+        total = loss(network.head(params, h), y)
+        return total if penalty is None else total + penalty(h)
+
+    def init(key: Array) -> GradientState:
+        params = network.init(key)
+        return GradientState(params, optimiser.init(params))
+
+    def step(state: GradientState, batch: Batch) -> GradientState:
+        gradients = jax.grad(objective)(state.params, batch)
+        change, optimiser_state = optimiser.update(gradients, state.optimiser, state.params)
+        return GradientState(optax.apply_updates(state.params, change), optimiser_state)
+
+    def update(state: GradientState, batch: Batch) -> GradientState:
+        return jax.lax.fori_loop(0, updates, lambda _, s: step(s, batch), state)
+
+    def predict(state: GradientState, x: Array) -> Array:
+        return network.predict(state.params, x)
+
+    return Learner(init, update, predict)

@@ -1,0 +1,1 @@
+"""What people look at: statistics, tables, figures, the page."""

@@ -1,0 +1,113 @@
+"""One self-contained page: every table and figure that the store can give."""
+
+import base64
+import platform
+from datetime import UTC, datetime
+from html import escape
+from importlib.metadata import version
+from pathlib import Path
+
+import polars as pl
+
+from elephant_nn.experiments import EXPERIMENTS
+from elephant_nn.experiments.spec import Experiment
+from elephant_nn.report.figures import draw_figures
+from elephant_nn.report.tables import Grid, comparison, selection
+from elephant_nn.runs.files import write_whole
+from elephant_nn.runs.store import read_rows, rows_folder
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884; --soft: #8881; }
+* { box-sizing: border-box; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
+h1 { font-size: 1.6rem; line-height: 1.2; } h2 { font-size: 1.25rem; margin-top: 2.5rem; }
+h3 { font-size: 1rem; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
+th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--line); text-align: right; }
+th:first-child, td:first-child { text-align: left; }
+td { white-space: nowrap; } td.long { white-space: normal; min-width: 14rem; text-align: left; }
+pre { background: var(--soft); padding: .6rem .8rem; overflow-x: auto; border-radius: 6px; }
+img { max-width: 100%; height: auto; background: white; border-radius: 6px; }
+figure { margin: 1rem 0; } figcaption, .note { font-size: .85rem; opacity: .8; }
+nav a { margin-right: 1rem; }
+"""
+
+
+def write_page(out: Path) -> Path:
+    """Write `report.html` into the store's folder from whatever the store holds."""
+    sections = []
+    for experiment in EXPERIMENTS.values():
+        rows = read_rows(rows_folder(out, experiment.name))
+        if rows.height:
+            sections.append((experiment, _section(experiment, rows, out)))
+    return write_whole(out / "report.html", _page(sections).encode())
+
+
+def _page(sections: list[tuple[Experiment, str]]) -> str:
+    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    packages = ("elephant-nn", "jax", "optax", "numpy", "polars")
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
+    links = "".join(f'<a href="#{e.name}">{escape(e.name)}</a>' for e, _ in sections)
+    body = "\n".join(html for _, html in sections) or (
+        "<p>The store is empty. Run <code>elephant reproduce sine</code> first.</p>"
+    )
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Elephant networks: ours beside the paper's</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<h1>Elephant networks: ours beside the paper's</h1>
+<p>Numbers are means over runs with different seeds, ± one standard error. The paper is
+<i>Elephant Neural Networks: Born to Be a Continual Learner</i> (Lan and Mahmood, 2023).</p>
+<nav>{links}</nav>
+{body}
+<p class="note">Made {made} with {escape(versions)}, Python {platform.python_version()},
+{escape(platform.system())} {escape(platform.machine())}.</p>
+</body>
+</html>
+"""
+
+
+def _section(experiment: Experiment, rows: pl.DataFrame, out: Path) -> str:
+    grids = [comparison(experiment, rows)]
+    if any(entry.grid for entry in experiment.entries):
+        grids.append(selection(experiment, rows))
+    commands = [f"elephant reproduce {experiment.name}"]
+    if grids[-1].lines and len(grids) > 1:
+        commands.append(f"elephant sweep {experiment.name}")
+    figures = draw_figures(experiment.name, rows, out / experiment.name / "figures")
+    return "\n".join(
+        [
+            f'<section id="{experiment.name}">',
+            f"<h2>{escape(experiment.title)} <small>({escape(experiment.source)})</small></h2>",
+            f"<pre>{escape(chr(10).join(commands))}</pre>",
+            *(_table(grid) for grid in grids if grid.lines),
+            *(_figure(path) for path in figures if path.suffix == ".png"),
+            "</section>",
+        ]
+    )
+
+
+def _table(grid: Grid) -> str:
+    cell = lambda text: (
+        f'<td class="long">{escape(text)}</td>' if len(text) > 40 else f"<td>{escape(text)}</td>"
+    )
+    head = "".join(f"<th>{escape(name)}</th>" for name in grid.header)
+    lines = "".join(f"<tr>{''.join(map(cell, line))}</tr>" for line in grid.lines)
+    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in grid.notes)
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+    return f'<h3>{escape(grid.title)}</h3><div class="wide">{table}</div>{notes}'
+
+
+def _figure(path: Path) -> str:
+    picture = base64.b64encode(path.read_bytes()).decode()
+    name = path.stem.replace("-", " ")
+    return (
+        f'<figure><img alt="{escape(name)}" src="data:image/png;base64,{picture}">'
+        f"<figcaption>{escape(name)}</figcaption></figure>"
+    )

@@ -1,0 +1,143 @@
+"""From rows to numbers: mean and standard error over seeds, and the choice of settings."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from elephant_nn.experiments.spec import SELECTION_SEED, Entry, Experiment, Metric
+from elephant_nn.runs.cells import Cell, Hyper
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Mean and standard error over the runs of one setting.
+
+    The standard error is the sample standard deviation (n - 1) over sqrt(n); None for one run.
+    Diverged runs have no number: they are counted, and left out of the mean.
+    """
+
+    mean: float | None
+    se: float | None
+    runs: int
+    diverged: int = 0
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """One row of a table, ours beside the paper's."""
+
+    experiment: str
+    method: str
+    title: str
+    metric: Metric
+    ours: Summary
+    paper: tuple[float, float | None] | None
+    hyper: Hyper
+    passes: int | None
+    task_boundary: bool | None
+    rivals: tuple[tuple[Hyper, Summary], ...] = field(default=())
+
+    def as_record(self) -> dict[str, Any]:
+        """The row as plain values, as `elephant show --format json` prints it."""
+        paper_mean, paper_se = self.paper or (None, None)
+        return {
+            "experiment": self.experiment,
+            "method": self.method,
+            "title": self.title,
+            "neurons": self.hyper.get("neurons"),
+            "buffer": self.hyper.get("buffer"),
+            "metric": self.metric.name,
+            "mean": self.ours.mean,
+            "se": self.ours.se,
+            "runs": self.ours.runs,
+            "diverged": self.ours.diverged,
+            "paper_mean": paper_mean,
+            "paper_se": paper_se,
+            "passes": self.passes,
+            "task_boundary": self.task_boundary,
+            "hyper": dict(self.hyper),
+        }
+
+
+def summarise(rows: pl.DataFrame, metric: str) -> Summary:
+    values = rows[metric].drop_nulls().to_numpy()
+    n = len(values)
+    se = float(np.std(values, ddof=1) / np.sqrt(n)) if n > 1 else None
+    return Summary(float(values.mean()) if n else None, se, n, rows.height - n)
+
+
+def table(experiment: Experiment, rows: pl.DataFrame) -> list[TableRow]:
+    """The experiment's table from the reported seeds' rows; entries without a run are left out."""
+    found = []
+    for entry in experiment.entries:
+        ours = runs_of(rows, experiment, entry, entry.settings)
+        if not ours.height:
+            continue
+        for metric in experiment.metrics:
+            rivals = tuple(
+                (hyper, summary)
+                for hyper in entry.rivals
+                if (summary := summarise(runs_of(rows, experiment, entry, hyper), metric.name)).runs
+            )
+            found.append(_table_row(experiment, entry, metric, entry.settings, ours, rivals))
+    return found
+
+
+def _table_row(
+    experiment: Experiment,
+    entry: Entry,
+    metric: Metric,
+    hyper: Hyper,
+    rows: pl.DataFrame,
+    rivals: tuple[tuple[Hyper, Summary], ...] = (),
+) -> TableRow:
+    return TableRow(
+        experiment.name,
+        entry.method,
+        entry.label,
+        metric,
+        summarise(rows, metric.name),
+        entry.paper.get(metric.name),
+        hyper,
+        rows["passes"][0],
+        rows["task_boundary"][0],
+        rivals,
+    )
+
+
+def runs_of(
+    rows: pl.DataFrame, experiment: Experiment, entry: Entry, hyper: Hyper, *, reported: bool = True
+) -> pl.DataFrame:
+    """The rows of one setting: of the seeds that are reported, or of those used for choosing."""
+    if not rows.height:
+        return rows
+    spelled = json.dumps(Cell.of(experiment.name, entry.method, hyper, 0).hyper, sort_keys=True)
+    mine = (pl.col("method") == entry.method) & (pl.col("hyper") == spelled)
+    seeds = pl.col("seed") < SELECTION_SEED
+    return rows.filter(mine & (seeds if reported else ~seeds)).sort("seed")
+
+
+def best_setting(
+    rows: pl.DataFrame,
+    experiment: Experiment,
+    entry: Entry,
+    candidates: Iterable[Hyper] | None = None,
+) -> tuple[Hyper, Summary] | None:
+    """The setting with the best mean of the first metric on the seeds kept for choosing.
+
+    A setting with a diverged run is not eligible, nor one with fewer runs than the others.
+    """
+    metric = experiment.metrics[0]
+    tried = []
+    for hyper in entry.candidates() if candidates is None else candidates:
+        mine = runs_of(rows, experiment, entry, hyper, reported=False)
+        if mine.height:
+            tried.append((hyper, summarise(mine, metric.name)))
+    most = max((summary.runs for _, summary in tried), default=0)
+    whole = [(h, s) for h, s in tried if s.runs == most and not s.diverged and s.mean is not None]
+    sign = 1 if metric.better == "lower" else -1
+    return min(whole, key=lambda pair: sign * (pair[1].mean or 0.0), default=None)

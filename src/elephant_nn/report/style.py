@@ -1,0 +1,61 @@
+"""One look for all figures: a palette that colour-blind people can read, PNG and SVG."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from elephant_nn.runs.files import write_whole
+
+# Okabe and Ito's palette: apart for every common form of colour blindness, and in grey.
+BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PINK = (
+    "#000000",
+    "#E69F00",
+    "#56B4E9",
+    "#009E73",
+    "#F0E442",
+    "#0072B2",
+    "#D55E00",
+    "#CC79A7",
+)
+
+STYLE: dict[Any, Any] = {
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.labelsize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#E5E5E5",
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.8,
+    "legend.frameon": False,
+    "figure.dpi": 100,
+    "savefig.dpi": 160,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "elephant-nn",
+}
+
+
+def figure(
+    rows: int, columns: int, width: float, height: float, **shared: Any
+) -> tuple[Figure, list[Axes]]:
+    """A figure and its axes in reading order."""
+    with mpl.rc_context(STYLE):
+        drawn = Figure(figsize=(width, height), layout="constrained")
+        axes = drawn.subplots(rows, columns, squeeze=False, **shared)
+    return drawn, list(axes.flat)
+
+
+def save_figure(drawn: Figure, folder: Path, name: str) -> list[Path]:
+    """Write `name.png` and `name.svg`, whole or not at all; the same picture, the same bytes."""
+    paths = []
+    for suffix, metadata in ((".png", {"Software": None}), (".svg", {"Date": None})):
+        buffer = io.BytesIO()
+        with mpl.rc_context(STYLE):
+            drawn.savefig(buffer, format=suffix[1:], metadata=metadata)
+        paths.append(write_whole(folder / f"{name}{suffix}", buffer.getvalue()))
+    return paths

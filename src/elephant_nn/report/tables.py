@@ -1,0 +1,157 @@
+"""Tables, ours beside the paper's, in every form people want them."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from elephant_nn.experiments.spec import Experiment, Metric
+from elephant_nn.report.statistics import (
+    Summary,
+    TableRow,
+    best_setting,
+    runs_of,
+    summarise,
+    table,
+)
+from elephant_nn.runs.cells import Hyper
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells of text, ready to be drawn as text, Markdown or HTML."""
+
+    title: str
+    header: Sequence[str]
+    lines: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+
+
+def number(mean: float | None, se: float | None, digits: int) -> str:
+    if mean is None:
+        return "-"
+    return f"{mean:.{digits}f}" if se is None else f"{mean:.{digits}f} ± {se:.{digits}f}"
+
+
+def ours(summary: Summary, metric: Metric) -> str:
+    text = number(summary.mean, summary.se, metric.digits)
+    return f"{text} ({summary.diverged} diverged)" if summary.diverged else text
+
+
+def setting(hyper: Hyper) -> str:
+    """A setting in one line, without what never varies."""
+    return ", ".join(f"{k}={v}" for k, v in sorted(hyper.items()) if k != "neurons")
+
+
+def comparison(experiment: Experiment, rows: pl.DataFrame) -> Grid:
+    """One line a method: for each metric our number and, where it has one, the paper's."""
+    found = table(experiment, rows)
+    by_method: dict[str, list[TableRow]] = {}
+    for row in found:
+        by_method.setdefault(row.title, []).append(row)
+    in_paper = {row.metric.name for row in found if row.paper}
+    header, lines = ["method"], []
+    for metric in experiment.metrics:
+        header += [f"{metric.title}, ours"] + ["paper"] * (metric.name in in_paper)
+    header.append("runs")
+    for title, columns in by_method.items():
+        line = [title]
+        for row in columns:
+            line.append(ours(row.ours, row.metric))
+            if row.metric.name in in_paper:
+                line.append(number(*row.paper, row.metric.digits) if row.paper else "-")
+        lines.append([*line, str(columns[0].ours.runs)])
+    notes = [experiment.notes] if experiment.notes else []
+    for row in found:
+        if row.rivals:
+            others = "; ".join(
+                f"{setting(hyper)}: {ours(summary, row.metric)}" for hyper, summary in row.rivals
+            )
+            notes.append(f"{row.title}, chosen on other seeds. The others: {others}.")
+    return Grid(f"{experiment.title} ({experiment.source})", header, lines, notes)
+
+
+def selection(experiment: Experiment, rows: pl.DataFrame) -> Grid:
+    """What the sweep chose, on which numbers, and what the choice gives on fresh seeds."""
+    metric = experiment.metrics[0]
+    lines = []
+    for entry in experiment.entries:
+        best = best_setting(rows, experiment, entry)
+        if best is None:
+            continue
+        hyper, chosen_on = best
+        fresh = summarise(runs_of(rows, experiment, entry, hyper), metric.name)
+        paper = entry.paper.get(metric.name)
+        lines.append(
+            [
+                entry.title,
+                setting(hyper),
+                f"{ours(chosen_on, metric)} ({chosen_on.runs})",
+                f"{ours(fresh, metric)} ({fresh.runs})",
+                number(*paper, metric.digits) if paper else "-",
+            ]
+        )
+    return Grid(
+        f"{experiment.title}: settings chosen by sweep, {metric.title} (runs)",
+        ["method", "chosen setting", "seeds it was chosen on", "fresh seeds", "paper"],
+        lines,
+        [
+            "The paper chooses and reports on the same runs, which flatters every row: compare its "
+            "numbers with the third column, and believe the fourth.",
+        ],
+    )
+
+
+def as_text(grid: Grid) -> str:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(title=grid.title, box=box.SIMPLE_HEAD, title_justify="left")
+    for i, name in enumerate(grid.header):
+        drawn.add_column(name, justify="left" if i == 0 else "right")
+    for line in grid.lines:
+        drawn.add_row(*map(Text, line))
+    console = Console(file=io.StringIO(), width=110)
+    console.print(drawn)
+    for note in grid.notes:
+        console.print(Text(note))
+    return console.file.getvalue().rstrip()  # type: ignore[attr-defined]
+
+
+def as_markdown(grid: Grid) -> str:
+    lines = [f"**{grid.title}**", "", _pipes(grid.header), _pipes(["---"] * len(grid.header))]
+    lines += [_pipes(line) for line in grid.lines]
+    for note in grid.notes:
+        lines += ["", note]
+    return "\n".join(lines)
+
+
+def _pipes(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def as_json(rows: Sequence[TableRow]) -> str:
+    return json.dumps([row.as_record() for row in rows], indent=2)
+
+
+def as_csv(rows: Sequence[TableRow]) -> str:
+    records = [{**row.as_record(), "hyper": json.dumps(row.hyper)} for row in rows]
+    text = io.StringIO()
+    if records:
+        writer = csv.DictWriter(text, records[0].keys(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(records)
+    return text.getvalue().rstrip()
+
+
+FORMATS: dict[str, Callable[[Experiment, pl.DataFrame], str]] = {
+    "table": lambda experiment, rows: as_text(comparison(experiment, rows)),
+    "markdown": lambda experiment, rows: as_markdown(comparison(experiment, rows)),
+    "json": lambda experiment, rows: as_json(table(experiment, rows)),
+    "csv": lambda experiment, rows: as_csv(table(experiment, rows)),
+}

@@ -1,0 +1,1 @@
+"""From cells to rows: grids, compiled shards, checkpoints, the store, executors."""

@@ -1,0 +1,43 @@
+"""Checkpoints of a shard in the middle: safetensors, so nothing in them can run."""
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from elephant_nn.runs.files import set_aside, write_whole
+
+
+def save_checkpoint(path: Path, chunk: int, tree: Any) -> None:
+    """Write the leaves of `tree` and the number of finished chunks, whole or not at all."""
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+    tensors = {f"{i:05d}": np.ascontiguousarray(leaf) for i, leaf in enumerate(leaves)}
+    write_whole(path, save(tensors, metadata={"chunk": str(chunk)}))
+
+
+def load_checkpoint(path: Path, like: Any) -> tuple[int, Any] | None:
+    """The finished chunks and the tree, shaped like `like`; None if there is none to use.
+
+    A damaged checkpoint, or one of another shape, is set aside: the shard then starts anew.
+    """
+    if not path.exists():
+        return None
+    leaves, structure = jax.tree.flatten(like)
+    try:
+        with safe_open(path, framework="np") as file:
+            chunk = int(file.metadata()["chunk"])
+            stored = [file.get_tensor(name) for name in sorted(file.keys())]
+        restored = [_like(value, leaf) for value, leaf in zip(stored, leaves, strict=True)]
+    except (SafetensorError, KeyError, TypeError, ValueError, OSError):
+        set_aside(path, "is not a checkpoint of this shard")
+        return None
+    return chunk, jax.tree.unflatten(structure, restored)
+
+
+def _like(value: np.ndarray, leaf: Any) -> Any:
+    if (value.shape, value.dtype) != (leaf.shape, leaf.dtype):
+        raise ValueError(f"expected {leaf.shape} {leaf.dtype}, got {value.shape} {value.dtype}")
+    return jax.numpy.asarray(value)

@@ -1,0 +1,42 @@
+"""Where shards run: a pool of processes, each on its own share of the cores."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from concurrent.futures import ProcessPoolExecutor
+
+
+def local_pool(workers: int) -> ProcessPoolExecutor:
+    """A pool of `workers` processes that divide the cores among them.
+
+    For small networks one single-threaded process a core beats one program on all cores. Workers
+    hold nothing that is not in the store, and leave when this process does, however it ends.
+    """
+    threads = max(1, (os.cpu_count() or 1) // workers)
+    return ProcessPoolExecutor(
+        workers,
+        mp_context=multiprocessing.get_context("spawn"),  # JAX's threads do not survive a fork
+        initializer=_start_worker,
+        initargs=(threads,),
+    )
+
+
+def stop_pool(pool: ProcessPoolExecutor) -> None:
+    """End the workers at once: what they had not finished is run again another time."""
+    pool.shutdown(wait=False, cancel_futures=True)
+    for process in multiprocessing.active_children():
+        process.terminate()
+
+
+def _start_worker(threads: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C stops
+    os.environ["PJRT_NPROC"] = str(threads)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+
+
+def _leave_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

@@ -1,0 +1,54 @@
+"""Files that are written whole or not at all."""
+
+import os
+import tempfile
+import time
+from pathlib import Path
+
+
+class StorageError(Exception):
+    """A file or folder could not be used; the message is a sentence for people."""
+
+
+def write_whole(path: Path, content: bytes) -> Path:
+    """Write beside, flush, rename: readers see all of the file or none, even after a kill."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        beside = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.chmod(0o644)
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(
+            f"cannot write {path}: {error.strerror or error}; "
+            "make room or choose another folder with --out"
+        ) from error
+    return path
+
+
+def set_aside(path: Path, reason: str) -> str:
+    """Move an unreadable file out of the way, beside it, and say so in one sentence."""
+    try:
+        shelf = path.parent / "set-aside"
+        shelf.mkdir(exist_ok=True)
+        path.replace(shelf / path.name)
+        return f"{path.name} {reason}; moved to {shelf}, its runs will be done again when asked for"
+    except OSError as error:
+        return f"{path} {reason}, and could not be moved away ({error.strerror}); it is passed over"
+
+
+def remove_leftovers(folder: Path, older_than_seconds: float = 3600.0) -> None:
+    """Remove what killed writers left behind; young ones may belong to a writer at work."""
+    for path in folder.glob(".*.part"):
+        try:
+            if time.time() - path.stat().st_mtime > older_than_seconds:
+                path.unlink(missing_ok=True)
+        except OSError:
+            continue
