@@ -8,7 +8,7 @@ OUT ?= results
 
 demo: $(VENV)/run
 	@started=$$(date +%s) && \
-	$(BIN)/elephant reproduce activations sine edit --out $(OUT) && \
+	$(BIN)/elephant reproduce all --out $(OUT) && \
 	$(BIN)/elephant report --out $(OUT) && \
 	echo "make demo took $$(( $$(date +%s) - started )) s"
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Names = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME...")]
 Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
 Folder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
+Count = Annotated[int | None, tyro.conf.arg(metavar="N")]
 
 
 class UsageError(Exception):
@@ -44,12 +45,12 @@ def list_experiments() -> int:
 def reproduce(
     names: Names,
     /,
-    seeds: int | None = None,
+    seeds: Count = None,
     methods: str = "",
     neurons: str = "",
     quick: bool = False,
     out: Folder = Path("results"),
-    workers: int | None = None,
+    workers: Count = None,
 ) -> int:
     """Regenerate tables and figures of the paper with the tuned settings, ours beside theirs.
 
@@ -77,11 +78,11 @@ def reproduce(
 def sweep(
     names: Names,
     /,
-    seeds: int | None = None,
+    seeds: Count = None,
     methods: str = "",
     neurons: str = "",
     out: Folder = Path("results"),
-    workers: int | None = None,
+    workers: Count = None,
 ) -> int:
     """Run the paper's whole grid, choose each method's setting, and report it on other seeds.
 
@@ -332,9 +333,8 @@ def _show_and_draw(experiment: Experiment, out: Path) -> None:
 
     rows = _rows(experiment, out)
     print(as_text(comparison(experiment, rows)))
-    for path in draw_figures(experiment.name, rows, out / experiment.name / "figures"):
-        if path.suffix == ".png":
-            print(f"figure: {path}")
+    for drawn in draw_figures(experiment.name, rows, out / experiment.name / "figures"):
+        print(f"figure: {drawn.png}")
 
 
 def run() -> None:

@@ -6,5 +6,5 @@ from elephant_nn.experiments.sine import SINE
 from elephant_nn.experiments.spec import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment for experiment in (ACTIVATIONS, SINE, EDIT)
+    experiment.name: experiment for experiment in (SINE, EDIT, ACTIVATIONS)
 }

@@ -1,11 +1,13 @@
 """The figures of each experiment, drawn from its rows."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from elephant_nn.experiments import EXPERIMENTS
 from elephant_nn.experiments.edit import NEIGHBOURHOOD, POINT, TARGET
@@ -21,6 +23,7 @@ from elephant_nn.report.style import (
     RED,
     SKY,
     figure,
+    legend_below,
     save_figure,
 )
 
@@ -34,12 +37,24 @@ METHOD_COLOURS = {
 }
 
 
-def draw_figures(experiment: str, rows: pl.DataFrame, folder: Path) -> list[Path]:
-    """Draw what can be drawn from these rows; returns the files written."""
-    if not rows.height:
-        return []
-    drawings = _DRAWINGS.get(experiment, ())
-    return [path for draw in drawings for path in draw(EXPERIMENTS[experiment], rows, folder)]
+@dataclass(frozen=True)
+class Drawn:
+    """A figure on disk: PNG, SVG, and a sentence that says what it shows."""
+
+    png: Path
+    svg: Path
+    caption: str
+
+
+def draw_figures(experiment: str, rows: pl.DataFrame, folder: Path) -> list[Drawn]:
+    """Draw what can be drawn from these rows, into `folder`."""
+    drawn = []
+    for name, caption, draw in _DRAWINGS.get(experiment, ()) if rows.height else ():
+        picture = draw(EXPERIMENTS[experiment], rows)
+        if picture is not None:
+            png, svg = save_figure(picture, folder, name)
+            drawn.append(Drawn(png, svg, caption))
+    return drawn
 
 
 def _first_run(
@@ -51,10 +66,10 @@ def _first_run(
     return (entry, mine.row(0, named=True)) if mine.height else None
 
 
-def _sine_stages(experiment: Experiment, rows: pl.DataFrame, folder: Path) -> list[Path]:
+def _sine_stages(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
     found = [run for m in ("emlp", "sr-nn") if (run := _first_run(experiment, rows, m))]
     if not found:
-        return []
+        return None
     drawn, axes = figure(len(found), 3, 10, 2.9 * len(found), sharex=True, sharey=True)
     for i, (entry, row) in enumerate(found):
         for j, stage in enumerate(STAGES):
@@ -68,13 +83,14 @@ def _sine_stages(experiment: Experiment, rows: pl.DataFrame, folder: Path) -> li
             ax.set_title(f"{entry.label}, t = {stage}")
             ax.set_ylim(-1.6, 1.6)
             ax.set_xlim(0, 2)
+            ax.set_xticks([0, 0.5, 1, 1.5, 2])
             if i == len(found) - 1:
                 ax.set_xlabel("x")
-    drawn.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    return save_figure(drawn, folder, "sine-stages")
+    legend_below(drawn, axes[0])
+    return drawn
 
 
-def _sine_curves(experiment: Experiment, rows: pl.DataFrame, folder: Path) -> list[Path]:
+def _sine_curves(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
     drawn, (ax,) = figure(1, 1, 7, 4.2)
     for entry in experiment.entries:
         mine = runs_of(rows, experiment, entry, entry.settings).filter(pl.col("status") == "ok")
@@ -90,8 +106,8 @@ def _sine_curves(experiment: Experiment, rows: pl.DataFrame, folder: Path) -> li
     ax.set_yscale("log")
     ax.set_xlabel("samples seen")
     ax.set_ylabel("test MSE over the whole range")
-    ax.legend(loc="lower left")
-    return save_figure(drawn, folder, "sine-curves")
+    ax.legend(loc="lower left", frameon=False)
+    return drawn
 
 
 def _band(ax: Axes, x: np.ndarray, curves: np.ndarray, colour: str, label: str) -> None:
@@ -103,10 +119,10 @@ def _band(ax: Axes, x: np.ndarray, curves: np.ndarray, colour: str, label: str) 
         ax.fill_between(x, mean - se, mean + se, color=colour, alpha=0.25, lw=0)
 
 
-def _edit(experiment: Experiment, rows: pl.DataFrame, folder: Path) -> list[Path]:
+def _edit(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
     found = [run for m in ("emlp", "mlp-relu") if (run := _first_run(experiment, rows, m))]
     if not found:
-        return []
+        return None
     drawn, axes = figure(1, len(found), 4.8 * len(found), 3.6, sharey=True)
     for ax, (entry, row) in zip(axes, found, strict=True):
         x = np.linspace(0, 2, len(row["old"]))
@@ -118,11 +134,12 @@ def _edit(experiment: Experiment, rows: pl.DataFrame, folder: Path) -> list[Path
         ax.set_title(entry.title)
         ax.set_xlabel("x")
         ax.set_xlim(0, 2)
-    drawn.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    return save_figure(drawn, folder, "edit")
+        ax.set_xticks([0, 0.5, 1, 1.5, 2])
+    legend_below(drawn, axes[0])
+    return drawn
 
 
-def _elephant_functions(experiment: Experiment, rows: pl.DataFrame, folder: Path) -> list[Path]:
+def _elephant_functions(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
     from elephant_nn.activations import elephant, elephant_slope
 
     drawn, axes = figure(1, 2, 9.6, 3.4)
@@ -133,11 +150,11 @@ def _elephant_functions(experiment: Experiment, rows: pl.DataFrame, folder: Path
     for ax, title in zip(axes, ("elephant(x), a = 2", "slope of elephant(x), a = 2"), strict=True):
         ax.set_title(title)
         ax.set_xlabel("x")
-        ax.legend()
-    return save_figure(drawn, folder, "elephant-functions")
+        ax.legend(frameon=False)
+    return drawn
 
 
-def _classical_functions(experiment: Experiment, rows: pl.DataFrame, folder: Path) -> list[Path]:
+def _classical_functions(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
     import jax.numpy as jnp
 
     from elephant_nn.activations import CLASSICAL
@@ -149,16 +166,39 @@ def _classical_functions(experiment: Experiment, rows: pl.DataFrame, folder: Pat
         ax.plot(x, activation.slope(x), color=ORANGE, ls="--", label="slope")
         ax.set_title(name)
         ax.set_ylim(-1.2, 2.2)
-        ax.legend(loc="upper left")
+        ax.legend(loc="upper left", frameon=False)
     for ax in axes[2:]:
         ax.set_xlabel("x")
-    return save_figure(drawn, folder, "classical-functions")
+    return drawn
 
 
-Drawing = Callable[[Experiment, pl.DataFrame, Path], list[Path]]
-
-_DRAWINGS: dict[str, tuple[Drawing, ...]] = {
-    "sine": (_sine_stages, _sine_curves),
-    "edit": (_edit,),
-    "activations": (_elephant_functions, _classical_functions),
+_DRAWINGS: dict[
+    str, tuple[tuple[str, str, Callable[[Experiment, pl.DataFrame], Figure | None]], ...]
+] = {
+    "sine": (
+        (
+            "sine-stages",
+            "What has been learned when the stream has reached the dotted line, and how far an "
+            "update there reaches (the kernel). First seed.",
+            _sine_stages,
+        ),
+        (
+            "sine-curves",
+            "Error over the whole range while the samples pass by once, from left to right. "
+            "Mean over seeds; bands are one standard error.",
+            _sine_curves,
+        ),
+    ),
+    "edit": (
+        (
+            "edit",
+            "One output is taught a new value by gradient steps on that sample alone. Shaded: the "
+            "neighbourhood that the table leaves out. First seed.",
+            _edit,
+        ),
+    ),
+    "activations": (
+        ("elephant-functions", "The elephant and its slope, a = 2.", _elephant_functions),
+        ("classical-functions", "The classical activations and slopes.", _classical_functions),
+    ),
 }

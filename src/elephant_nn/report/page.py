@@ -11,7 +11,7 @@ import polars as pl
 
 from elephant_nn.experiments import EXPERIMENTS
 from elephant_nn.experiments.spec import Experiment
-from elephant_nn.report.figures import draw_figures
+from elephant_nn.report.figures import Drawn, draw_figures
 from elephant_nn.report.tables import Grid, comparison, selection
 from elephant_nn.runs.files import write_whole
 from elephant_nn.runs.store import read_rows, rows_folder
@@ -31,6 +31,7 @@ pre { background: var(--soft); padding: .6rem .8rem; overflow-x: auto; border-ra
 img { max-width: 100%; height: auto; background: white; border-radius: 6px; }
 figure { margin: 1rem 0; } figcaption, .note { font-size: .85rem; opacity: .8; }
 nav a { margin-right: 1rem; }
+@media (max-width: 480px) { table { font-size: .75rem; } th, td { padding: .25rem .3rem; } }
 """
 
 
@@ -87,7 +88,7 @@ def _section(experiment: Experiment, rows: pl.DataFrame, out: Path) -> str:
             f"<h2>{escape(experiment.title)} <small>({escape(experiment.source)})</small></h2>",
             f"<pre>{escape(chr(10).join(commands))}</pre>",
             *(_table(grid) for grid in grids if grid.lines),
-            *(_figure(path) for path in figures if path.suffix == ".png"),
+            *map(_figure, figures),
             "</section>",
         ]
     )
@@ -101,13 +102,12 @@ def _table(grid: Grid) -> str:
     lines = "".join(f"<tr>{''.join(map(cell, line))}</tr>" for line in grid.lines)
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in grid.notes)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
-    return f'<h3>{escape(grid.title)}</h3><div class="wide">{table}</div>{notes}'
+    return f'<div class="wide">{table}</div>{notes}'
 
 
-def _figure(path: Path) -> str:
-    picture = base64.b64encode(path.read_bytes()).decode()
-    name = path.stem.replace("-", " ")
+def _figure(drawn: Drawn) -> str:
+    picture = base64.b64encode(drawn.png.read_bytes()).decode()
     return (
-        f'<figure><img alt="{escape(name)}" src="data:image/png;base64,{picture}">'
-        f"<figcaption>{escape(name)}</figcaption></figure>"
+        f'<figure><img alt="{escape(drawn.png.stem)}" src="data:image/png;base64,{picture}">'
+        f"<figcaption>{escape(drawn.caption)}</figcaption></figure>"
     )

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ class TableRow:
     hyper: Hyper
     passes: int | None
     task_boundary: bool | None
-    rivals: tuple[tuple[Hyper, Summary], ...] = field(default=())
+    rivals: tuple[tuple[str, Summary], ...] = ()
 
     def as_record(self) -> dict[str, Any]:
         """The row as plain values, as `elephant show --format json` prints it."""
@@ -79,7 +79,7 @@ def table(experiment: Experiment, rows: pl.DataFrame) -> list[TableRow]:
             continue
         for metric in experiment.metrics:
             rivals = tuple(
-                (hyper, summary)
+                (str(hyper[entry.variant or ""]), summary)
                 for hyper in entry.rivals
                 if (summary := summarise(runs_of(rows, experiment, entry, hyper), metric.name)).runs
             )
@@ -93,7 +93,7 @@ def _table_row(
     metric: Metric,
     hyper: Hyper,
     rows: pl.DataFrame,
-    rivals: tuple[tuple[Hyper, Summary], ...] = (),
+    rivals: tuple[tuple[str, Summary], ...] = (),
 ) -> TableRow:
     return TableRow(
         experiment.name,

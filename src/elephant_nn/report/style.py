@@ -46,8 +46,17 @@ def figure(
     """A figure and its axes in reading order."""
     with mpl.rc_context(STYLE):
         drawn = Figure(figsize=(width, height), layout="constrained")
+        drawn.get_layout_engine().set(w_pad=0.1, h_pad=0.06)  # type: ignore[union-attr,call-arg]
         axes = drawn.subplots(rows, columns, squeeze=False, **shared)
     return drawn, list(axes.flat)
+
+
+def legend_below(drawn: Figure, axes: Axes) -> None:
+    """One legend for all panels, under them."""
+    handles, labels = axes.get_legend_handles_labels()
+    drawn.legend(
+        handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize=10
+    )
 
 
 def save_figure(drawn: Figure, folder: Path, name: str) -> list[Path]:

@@ -17,7 +17,6 @@ from elephant_nn.report.statistics import (
     summarise,
     table,
 )
-from elephant_nn.runs.cells import Hyper
 
 
 @dataclass(frozen=True)
@@ -41,11 +40,6 @@ def ours(summary: Summary, metric: Metric) -> str:
     return f"{text} ({summary.diverged} diverged)" if summary.diverged else text
 
 
-def setting(hyper: Hyper) -> str:
-    """A setting in one line, without what never varies."""
-    return ", ".join(f"{k}={v}" for k, v in sorted(hyper.items()) if k != "neurons")
-
-
 def comparison(experiment: Experiment, rows: pl.DataFrame) -> Grid:
     """One line a method: for each metric our number and, where it has one, the paper's."""
     found = table(experiment, rows)
@@ -67,10 +61,11 @@ def comparison(experiment: Experiment, rows: pl.DataFrame) -> Grid:
     notes = [experiment.notes] if experiment.notes else []
     for row in found:
         if row.rivals:
-            others = "; ".join(
-                f"{setting(hyper)}: {ours(summary, row.metric)}" for hyper, summary in row.rivals
+            others = ", ".join(f"{name} {ours(rival, row.metric)}" for name, rival in row.rivals)
+            notes.append(
+                f"{row.title} is the best of its kind on the seeds used for choosing; on the "
+                f"reported seeds the others give: {others}."
             )
-            notes.append(f"{row.title}, chosen on other seeds. The others: {others}.")
     return Grid(f"{experiment.title} ({experiment.source})", header, lines, notes)
 
 
@@ -88,7 +83,7 @@ def selection(experiment: Experiment, rows: pl.DataFrame) -> Grid:
         lines.append(
             [
                 entry.title,
-                setting(hyper),
+                ", ".join(f"{axis}={hyper[axis]}" for axis in entry.grid),
                 f"{ours(chosen_on, metric)} ({chosen_on.runs})",
                 f"{ours(fresh, metric)} ({fresh.runs})",
                 number(*paper, metric.digits) if paper else "-",
