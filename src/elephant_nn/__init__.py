@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from elephant_nn.learners.learner import Contract, Learner
     from elephant_nn.learners.srnn import set_kl, sr_nn
     from elephant_nn.networks import Network, emlp, mlp
-    from elephant_nn.sparsity import limit_sparsity, slope_of, sparsity
+    from elephant_nn.sparsity import limit_sparsity, measured_sparsity, slope_of
     from elephant_nn.streams.regression import array_stream, function_stream, sine_stream
     from elephant_nn.streams.stream import Stream, learn
 
@@ -64,7 +64,7 @@ _HOMES = {
     "learners.learner": ("Contract", "Learner"),
     "learners.srnn": ("set_kl", "sr_nn"),
     "networks": ("Network", "emlp", "mlp"),
-    "sparsity": ("limit_sparsity", "slope_of", "sparsity"),
+    "sparsity": ("limit_sparsity", "measured_sparsity", "slope_of"),
     "streams.regression": ("array_stream", "function_stream", "sine_stream"),
     "streams.stream": ("Stream", "learn"),
 }
@@ -93,6 +93,7 @@ __all__ = [
     "kernel_radius",
     "learn",
     "limit_sparsity",
+    "measured_sparsity",
     "mlp",
     "normalised_kernel",
     "ntk",
@@ -103,7 +104,6 @@ __all__ = [
     "sigmoid",
     "sine_stream",
     "slope_of",
-    "sparsity",
     "squared_error",
     "sr_nn",
     "tanh",

@@ -10,7 +10,8 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
 
 from elephant_nn.activations import Activation
 from elephant_nn.networks import Network, Params
@@ -95,9 +96,9 @@ def normalised_kernel(kernel: Float[Array, " n"]) -> Float[Array, " n"]:
 
 
 def kernel_radius(
-    x: Float[ArrayLike, "n ..."],
-    x_t: Float[ArrayLike, "..."],
-    kernel: Float[ArrayLike, " n"],
+    x: ArrayLike,
+    x_t: ArrayLike,
+    kernel: ArrayLike,
     level: float = 0.1,
 ) -> float:
     """How far an update reaches: the distance beyond which |kernel| is below `level` of its peak.

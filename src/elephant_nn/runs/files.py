@@ -1,5 +1,6 @@
 """Files that are written whole or not at all."""
 
+import errno
 import os
 import tempfile
 import time
@@ -8,6 +9,19 @@ from pathlib import Path
 
 class StorageError(Exception):
     """A file or folder could not be used; the message is a sentence for people."""
+
+
+def make_folder(folder: Path) -> Path:
+    """Make a folder that can be written to, or say in one sentence why not."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise StorageError(
+            f"cannot write to {folder}: {error.strerror or error}; choose another with --out"
+        ) from error
+    return folder
 
 
 def write_whole(path: Path, content: bytes) -> Path:

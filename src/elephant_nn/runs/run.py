@@ -9,7 +9,7 @@ from pathlib import Path
 
 from elephant_nn.runs.cells import Cell, group_cells
 from elephant_nn.runs.executors import local_pool, stop_pool
-from elephant_nn.runs.files import remove_leftovers
+from elephant_nn.runs.files import make_folder, remove_leftovers
 from elephant_nn.runs.progress import Report
 from elephant_nn.runs.shard import ProgramFactory, Shard, run_shard
 from elephant_nn.runs.store import Row, done_cells, has_shard, rows_folder, write_rows
@@ -65,7 +65,7 @@ def run_cells(
         return Outcome()
     experiment = cells[0].experiment
     folder, scratch = rows_folder(out, experiment), out / experiment / "unfinished"
-    remove_leftovers(folder)
+    remove_leftovers(make_folder(folder))
     stored = done_cells(folder)
     missing = [cell for cell in cells if cell.id not in stored]
     outcome = Outcome(kept=len(cells) - len(missing))

@@ -1,5 +1,6 @@
 """A shard: some cells of one compiled program, run side by side in chunks. What a worker does."""
 
+import contextlib
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -117,7 +118,9 @@ def run_shard(shard: Shard, scratch: Path, checkpoint_seconds: float = 30.0) -> 
             save_checkpoint(path, index + 1, (carry, collected, died))
             saved = time.monotonic()
     rows = [
-        _row(cell, program, {name: value[lane] for name, value in collected.items()}, died[lane])
+        _row(
+            cell, program, {name: value[lane] for name, value in collected.items()}, int(died[lane])
+        )
         for lane, cell in enumerate(shard.cells)
     ]
     path.unlink(missing_ok=True)
@@ -172,8 +175,9 @@ class _Heartbeat:
 
     def __call__(self, chunk: int) -> None:
         if time.monotonic() - self.last >= 1:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.write_text(f"{chunk / self.chunks:.4f}")
+            with contextlib.suppress(OSError):  # a missing number is no reason to stop
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self.path.write_text(f"{chunk / self.chunks:.4f}")
             self.last = time.monotonic()
 
     def stop(self) -> None:

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike
+from jaxtyping import Array
+from numpy.typing import ArrayLike
 
 from elephant_nn.streams.stream import Stream
 

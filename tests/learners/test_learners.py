@@ -1,0 +1,78 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elephant_nn import CLASSICAL, Contract, emlp, gradient, mlp, set_kl, sr_nn
+
+KEY = jax.random.key(0)
+BATCH = (jnp.array([[0.5], [1.0]]), jnp.array([[1.0], [-1.0]]))
+
+
+@pytest.mark.parametrize("optimiser", [optax.adam(1e-2), optax.sgd(1e-2), optax.rmsprop(1e-3)])
+def test_gradient_takes_exactly_its_updates(optimiser):
+    network = emlp((1, 20, 1), a=0.3, sigma_bias=0.5)
+    learner = gradient(network, optimiser, updates=3)
+    state = learner.init(KEY)
+    params, inner = state.params, state.optimiser
+    for _ in range(3):
+        slopes = jax.grad(lambda p: jnp.mean((network.apply(p, BATCH[0]) - BATCH[1]) ** 2))(params)
+        change, inner = optimiser.update(slopes, inner, params)
+        params = optax.apply_updates(params, change)
+    after = learner.update(state, BATCH)
+    for ours, expected in zip(
+        jax.tree.leaves(after), jax.tree.leaves((params, inner)), strict=True
+    ):
+        np.testing.assert_allclose(ours, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_predict_changes_nothing():
+    learner = gradient(mlp((1, 10, 1)), optax.adam(1e-2))
+    state = learner.init(KEY)
+    copy = jax.tree.map(jnp.copy, state)
+    learner.predict(state, BATCH[0])
+    jax.tree.map(np.testing.assert_array_equal, state, copy)
+
+
+def test_set_kl_by_hand():
+    features = jnp.array([[0.4, 0.05, -3.0], [0.0, 0.15, 0.0]])  # means 0.2, 0.1, -1.5
+    expected = 0.5 - np.log(0.5) - 1  # only the first mean is above beta = 0.1
+    assert set_kl(features, 0.1) == pytest.approx(expected, rel=1e-5)
+
+
+@given(st.lists(st.floats(-5, 5, width=32), min_size=1, max_size=20), st.floats(0.01, 1))
+def test_set_kl_pushes_down_only_what_is_above_beta(values, beta):
+    features = jnp.array([values])
+    loss, slope = jax.value_and_grad(set_kl)(features, beta)
+    assert loss >= 0
+    assert np.isfinite(slope).all()
+    assert (slope >= 0).all()
+    mean = features[0] + 1e-8
+    expected = jnp.where(mean > beta, 1 / mean - beta / mean**2, 0)
+    np.testing.assert_allclose(slope[0], expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", CLASSICAL)
+def test_set_kl_really_acts(name):
+    network = mlp((1, 50, 1), CLASSICAL[name])
+    x = jnp.array([[1.5]]), jnp.array([[0.3]])
+    after = {}
+    for weight in (0.0, 1.0):
+        learner = sr_nn(network, optax.adam(1e-2), weight=weight, beta=0.05, updates=20)
+        after[weight] = learner.update(learner.init(KEY), x).params
+    plain = gradient(network, optax.adam(1e-2), updates=20)
+    expected = plain.update(plain.init(KEY), x).params
+    jax.tree.map(lambda p, q: np.testing.assert_allclose(p, q, atol=1e-6), after[0.0], expected)
+    features = {w: network.features(p, x[0]) for w, p in after.items()}
+    assert jnp.maximum(features[1.0], 0).sum() < 0.9 * jnp.maximum(features[0.0], 0).sum()
+
+
+def test_contract_names_what_is_refused():
+    strict = Contract()
+    assert strict.refusals(Contract()) == []
+    wishes = Contract(passes=500, task_boundary=True)
+    assert strict.refusals(wishes) == ["passes=500", "task_boundary=True"]
+    assert Contract(passes=1000, task_boundary=True).refusals(wishes) == []

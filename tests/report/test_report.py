@@ -1,0 +1,131 @@
+import json
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+
+from elephant_nn.experiments import EXPERIMENTS
+from elephant_nn.report.figures import draw_figures
+from elephant_nn.report.page import write_page
+from elephant_nn.report.statistics import best_setting, summarise, table
+from elephant_nn.report.tables import FORMATS, as_text, selection
+from elephant_nn.runs.store import rows_folder, write_rows
+
+SINE = EXPERIMENTS["sine"]
+EMLP = next(entry for entry in SINE.entries if entry.method == "emlp")
+
+
+def row(entry, seed, mse, settings=None, **more):
+    (cell,) = SINE.cells(entry, [settings or entry.settings], [seed])
+    return {
+        "cell": cell.id,
+        "experiment": "sine",
+        "method": entry.method,
+        "hyper": json.dumps(cell.hyper, sort_keys=True),
+        "seed": seed,
+        "status": "ok" if mse is not None else "diverged",
+        "passes": 1,
+        "task_boundary": False,
+        "mse": mse,
+        "mse_curve": [1.0, mse or 1.0],
+        **more,
+    }
+
+
+def frame(*rows):
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def test_mean_and_standard_error_by_hand():
+    rows = frame(*(row(EMLP, seed, mse) for seed, mse in enumerate((1.0, 2.0, 3.0, 6.0))))
+    summary = summarise(rows, "mse")
+    assert summary.mean == pytest.approx(3.0)
+    assert summary.se == pytest.approx(np.sqrt((4 + 1 + 0 + 9) / 3) / 2)
+    assert (summary.runs, summary.diverged) == (4, 0)
+
+
+def test_diverged_runs_are_counted_and_left_out_of_the_mean():
+    summary = summarise(frame(row(EMLP, 0, 1.0), row(EMLP, 1, None)), "mse")
+    assert (summary.mean, summary.se, summary.runs, summary.diverged) == (1.0, None, 1, 1)
+
+
+def test_the_table_takes_reported_seeds_and_tuned_settings_only():
+    other = {**EMLP.settings, "lr": 3e-3}
+    rows = frame(row(EMLP, 0, 0.1), row(EMLP, 1000, 9.0), row(EMLP, 1, 9.0, other))
+    (only,) = table(SINE, rows)
+    assert (only.ours.mean, only.ours.runs) == (0.1, 1)
+    assert only.paper == (0.0081, 0.0009)
+
+
+def test_json_has_the_promised_keys():
+    (record,) = json.loads(FORMATS["json"](SINE, frame(row(EMLP, 0, 0.1))))
+    promised = (
+        "experiment method neurons buffer metric mean se runs paper_mean paper_se passes "
+        "task_boundary hyper"
+    )
+    assert set(promised.split()) <= set(record)
+    assert record["hyper"] == dict(EMLP.settings)
+    assert (record["neurons"], record["paper_mean"]) == (1000, 0.0081)
+
+
+def test_every_format_says_the_number():
+    rows = frame(row(EMLP, 0, 0.125), row(EMLP, 1, 0.375))
+    for name, show in FORMATS.items():
+        assert "0.25" in show(SINE, rows), name
+        assert "0.0081" in show(SINE, rows), name
+    assert FORMATS["csv"](SINE, rows).count("\n") == 1
+    assert "| EMLP | 0.2500 ± 0.1250 | 0.0081 ± 0.0009 | 2 |" in FORMATS["markdown"](SINE, rows)
+
+
+def test_choice_is_by_the_choosing_seeds_and_wants_whole_settings():
+    good, better, broken, partial = ({**EMLP.settings, "lr": lr} for lr in (1e-3, 3e-4, 1e-4, 3e-5))
+    rows = [row(EMLP, 1000 + i, mse, good) for i, mse in enumerate((0.2, 0.2))]
+    rows += [row(EMLP, 1000 + i, mse, better) for i, mse in enumerate((0.1, 0.2))]
+    rows += [row(EMLP, 1000, 0.01, broken), row(EMLP, 1001, None, broken)]
+    rows += [row(EMLP, 1000, 0.01, partial)]
+    rows += [row(EMLP, 0, 0.001, good)]  # a reported seed must not decide
+    hyper, summary = best_setting(frame(*rows), SINE, EMLP)
+    assert hyper == better
+    assert summary.mean == pytest.approx(0.15)
+
+
+def test_the_sweep_table_shows_both_numbers():
+    rows = frame(row(EMLP, 1000, 0.5), row(EMLP, 0, 0.75))
+    text = as_text(selection(SINE, rows))
+    assert "0.5000 (1)" in text
+    assert "0.7500 (1)" in text
+
+
+def pictured(entry):
+    stages = [[0.0] * 50] * 3
+    return row(entry, 0, 0.1, {**entry.settings, "stages": 1}, kernel=stages, learned=stages)
+
+
+def test_figures_are_png_and_svg_and_the_same_bytes_each_time(tmp_path):
+    rows = frame(row(EMLP, 0, 0.1), row(EMLP, 1, 0.2), pictured(EMLP))
+    for folder in ("a", "b"):
+        drawn = draw_figures("sine", rows, tmp_path / folder)
+        assert [figure.png.name for figure in drawn] == ["sine-stages.png", "sine-curves.png"]
+        assert all(figure.png.read_bytes()[:4] == b"\x89PNG" for figure in drawn)
+        assert all("<svg" in figure.svg.read_text() for figure in drawn)
+    for path in (tmp_path / "a").iterdir():
+        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+
+
+def test_no_rows_no_figures(tmp_path):
+    assert draw_figures("sine", pl.DataFrame(), tmp_path) == []
+
+
+def test_the_page_stands_alone(tmp_path):
+    write_rows(rows_folder(tmp_path, "sine"), "s", [row(EMLP, 0, 0.1)])
+    page = write_page(tmp_path).read_text()
+    assert "0.1000" in page
+    assert "0.0081 ± 0.0009" in page
+    assert "elephant reproduce sine" in page
+    assert 'name="viewport"' in page
+    assert not re.findall(r'(?:src|href)="(?!data:|#)', page)  # nothing is fetched
+
+
+def test_an_empty_store_still_gives_a_page(tmp_path):
+    assert "The store is empty" in write_page(tmp_path).read_text()

@@ -1,0 +1,191 @@
+import multiprocessing
+import os
+import signal
+import threading
+import time
+
+import jax
+import numpy as np
+import polars as pl
+import pytest
+import toy
+
+from elephant_nn.runs import shard as shard_module
+from elephant_nn.runs.checkpoint import load_checkpoint, save_checkpoint
+from elephant_nn.runs.files import StorageError
+from elephant_nn.runs.program import cell_key, named_key
+from elephant_nn.runs.run import plan_shards, run_cells
+from elephant_nn.runs.shard import Shard, run_shard
+from elephant_nn.runs.store import read_rows, rows_folder
+
+
+def run(cells, out, lanes=4, workers=0, **options):
+    outcome = run_cells(
+        toy.program, cells, out, lanes=lambda cell: lanes, workers=workers, **options
+    )
+    return outcome, read_rows(rows_folder(out, "toy"))
+
+
+def test_a_run_is_stored_and_not_run_again(tmp_path):
+    cells = [toy.cell(seed) for seed in range(6)]
+    outcome, rows = run(cells, tmp_path)
+    assert (outcome.ran, outcome.kept, outcome.failed) == (6, 0, {})
+    assert rows["status"].to_list() == ["ok"] * 6
+    assert rows["mse_curve"].list.len().to_list() == [20] * 6
+    when = lambda: {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
+    written = when()
+    outcome, again = run(cells, tmp_path)
+    assert (outcome.ran, outcome.kept) == (0, 6)
+    assert again.equals(rows)
+    assert when() == written
+
+
+def test_same_seed_same_bytes_and_other_seeds_differ(tmp_path):
+    cells = [toy.cell(seed) for seed in range(5)]
+    _, first = run(cells, tmp_path / "a")
+    _, second = run(cells, tmp_path / "b")
+    names = lambda out: sorted(path.name for path in rows_folder(out, "toy").iterdir())
+    assert names(tmp_path / "a") == names(tmp_path / "b")  # names carry the content's checksum
+    assert first.equals(second)
+    assert first["mse"].n_unique() == 5
+
+
+def test_a_run_does_not_depend_on_its_neighbours(tmp_path):
+    cells = [toy.cell(seed, lr=lr) for lr in (1e-2, 3e-3, 1e-3) for seed in range(3)]
+    _, together = run(cells, tmp_path / "together")
+    for cell in cells:
+        run([cell], tmp_path / "alone")
+    alone = read_rows(rows_folder(tmp_path / "alone", "toy"))
+    assert alone.sort("cell").equals(together.sort("cell"))
+
+
+def test_one_lane_gives_the_same_up_to_rounding(tmp_path):
+    cells = [toy.cell(seed) for seed in range(3)]
+    _, many = run(cells, tmp_path / "many", lanes=3)
+    _, one = run(cells, tmp_path / "one", lanes=1)
+    np.testing.assert_allclose(one.sort("seed")["mse"], many.sort("seed")["mse"], rtol=1e-3)
+
+
+def test_methods_and_settings_share_the_seeds_random_numbers():
+    assert (cell_key("toy", 1) == cell_key("toy", 1)).all()
+    keys = [cell_key("toy", 1), cell_key("toy", 2), cell_key("sine", 1)]
+    keys += [named_key(keys[0], name) for name in ("init", "data", "explore")]
+    assert len({tuple(jax.random.key_data(key).tolist()) for key in keys}) == 6
+
+
+def test_a_diverged_run_is_a_row_and_its_neighbours_are_not_harmed(tmp_path):
+    good, bad = toy.cell(0), toy.cell(0, lr=1e38)
+    outcome, rows = run([good, bad], tmp_path)
+    assert outcome.diverged == 1
+    assert not outcome.failed
+    row = rows.filter(pl.col("status") == "diverged").row(0, named=True)
+    assert row["cell"] == bad.id
+    assert row["mse"] is None
+    assert "stopped being finite in chunk" in row["reason"]
+    _, alone = run([good], tmp_path / "alone")
+    assert rows.filter(pl.col("cell") == good.id)["mse"][0] == alone["mse"][0]
+
+
+def test_a_shard_that_raises_is_reported_and_the_others_run(tmp_path):
+    cells = [toy.cell(0), toy.cell(0, method="fail")]
+    outcome, rows = run(cells, tmp_path, workers=2)
+    assert rows["cell"].to_list() == [cells[0].id]
+    assert outcome.failed == {cells[1]: "RuntimeError: this method always fails"}
+
+
+def test_workers_give_the_same_rows_as_one_process(tmp_path):
+    cells = [toy.cell(seed, lr=lr) for lr in (1e-2, 1e-3) for seed in range(5)]
+    _, alone = run(cells, tmp_path / "alone")
+    outcome, spread = run(cells, tmp_path / "spread", workers=2)
+    assert outcome.ran == 10
+    drop = ["mse", "mse_curve"]
+    assert spread.drop(drop).sort("cell").equals(alone.drop(drop).sort("cell"))
+    np.testing.assert_allclose(spread.sort("cell")["mse"], alone.sort("cell")["mse"], rtol=1e-3)
+
+
+def test_a_lost_worker_is_replaced_and_its_shard_run_again(tmp_path):
+    cells = [toy.cell(seed, method="slow") for seed in range(6)]
+
+    def kill_one():
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            children = multiprocessing.active_children()
+            if children and list(rows_folder(tmp_path, "toy").glob("*.parquet")):
+                os.kill(children[0].pid, signal.SIGKILL)
+                return
+            time.sleep(0.02)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    outcome, rows = run(cells, tmp_path, lanes=1, workers=2)
+    killer.join()
+    assert outcome.failed == {}
+    assert sorted(rows["seed"]) == list(range(6))
+
+
+def test_progress_counts_every_run(tmp_path):
+    seen = []
+    report = lambda done, total: seen.append((done, total))
+    run([toy.cell(seed) for seed in range(5)], tmp_path, lanes=2, report=report)
+    assert seen == [(0, 5), (2, 5), (4, 5), (5, 5)]
+
+
+def test_no_cells_no_work(tmp_path):
+    assert run([], tmp_path)[0].ran == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unwritable_folder_is_refused_before_any_work(tmp_path):
+    (tmp_path / "file").write_text("x")
+    seen = []
+    with pytest.raises(StorageError, match=r"cannot write to .*choose another with --out"):
+        run([toy.cell()], tmp_path / "file", report=lambda done, total: seen.append(done))
+    assert not seen
+
+
+def test_shards_are_cut_within_groups():
+    cells = [toy.cell(seed, neurons=n) for n in (3, 4) for seed in range(5)]
+    shards = plan_shards(toy.program, cells, lambda cell: 2)
+    assert [len(shard.cells) for shard in shards] == [2, 2, 1, 2, 2, 1]
+    assert len({shard.id for shard in shards}) == 6
+
+
+def test_resume_in_the_middle_of_a_shard_gives_the_same_bytes(tmp_path, monkeypatch):
+    shard = Shard(toy.program, tuple(toy.cell(seed) for seed in range(3)), 3)
+    unbroken = run_shard(shard, tmp_path / "unbroken")
+    assert not list(tmp_path.glob("unbroken/*"))
+
+    class KilledError(Exception):
+        pass
+
+    for stop_after in (1, 2, 3):
+        scratch = tmp_path / str(stop_after)
+        saved = []
+
+        def save_then_die(path, chunk, tree, saved=saved, stop_after=stop_after):
+            save_checkpoint(path, chunk, tree)
+            saved.append(chunk)
+            if chunk == stop_after:
+                raise KilledError
+
+        monkeypatch.setattr(shard_module, "save_checkpoint", save_then_die)
+        with pytest.raises(KilledError):
+            run_shard(shard, scratch, checkpoint_seconds=0)
+        monkeypatch.undo()
+        assert saved == list(range(1, stop_after + 1))
+        assert run_shard(shard, scratch) == unbroken
+        assert not list(scratch.iterdir())
+
+
+def test_damaged_checkpoints_are_set_aside(tmp_path):
+    tree = {"a": jax.numpy.arange(3.0), "n": np.array([1, 2])}
+    path = tmp_path / "s.safetensors"
+    save_checkpoint(path, 7, tree)
+    chunk, restored = load_checkpoint(path, tree)
+    assert chunk == 7
+    jax.tree.map(np.testing.assert_array_equal, restored, tree)
+    assert load_checkpoint(path, {"a": tree["a"]}) is None  # another shape
+    assert (tmp_path / "set-aside" / path.name).exists()
+    path.write_bytes(b"rubbish")
+    assert load_checkpoint(path, tree) is None
+    assert load_checkpoint(path, tree) is None  # nothing there

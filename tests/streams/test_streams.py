@@ -1,0 +1,107 @@
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from elephant_nn import (
+    Contract,
+    array_stream,
+    emlp,
+    function_stream,
+    gradient,
+    learn,
+    mlp,
+    sine_stream,
+)
+from elephant_nn.streams.stream import accuracy, shuffled
+
+KEY = jax.random.key(0)
+
+
+def test_the_sine_is_the_papers():
+    stream = sine_stream()
+    assert stream.steps == 200
+    assert stream.batch_size == 1
+    assert (stream.x[0, 0], stream.x[-1, 0]) == (0, 2)
+    assert (np.diff(stream.x[:, 0]) > 0).all()
+    np.testing.assert_allclose(stream.y, np.sin(np.pi * np.asarray(stream.x, float)), atol=1e-6)
+    assert stream.test_x.shape == stream.test_y.shape == (1000, 1)
+    assert (stream.test_x[0, 0], stream.test_x[-1, 0]) == (0, 2)
+    assert stream.contract == Contract(passes=1, task_boundary=False)
+
+
+def test_learn_is_the_loop_one_would_write():
+    stream = function_stream(jnp.cos, 0, 1, samples=7, test_samples=11)
+    network = emlp((1, 30, 1), a=0.2, sigma_bias=0.5)
+    learner = gradient(network, optax.adam(1e-2), updates=2)
+    state, curve = learn(learner, stream, KEY)
+    loop, expected = learner.init(jax.random.split(KEY)[0]), []
+    for x, y in zip(stream.x, stream.y, strict=True):
+        loop = learner.update(loop, (x[None], y[None]))
+        error = network.apply(loop.params, stream.test_x) - stream.test_y
+        expected.append(float(jnp.mean(error**2)))
+    np.testing.assert_allclose(curve, expected, rtol=1e-4)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), state, loop)
+
+
+def test_an_elephant_remembers_the_sine_and_relu_does_not():
+    elephant = gradient(
+        emlp((1, 1000, 1), a=0.04, sigma_bias=0.64, d=8), optax.adam(1e-4), updates=10
+    )
+    relu = gradient(mlp((1, 1000, 1)), optax.adam(3e-3), updates=10)
+    errors = [float(learn(learner, sine_stream(), KEY)[1][-1]) for learner in (elephant, relu)]
+    assert errors[0] < 0.03
+    assert errors[1] > 0.3
+
+
+def test_own_arrays_in_batches_leave_out_the_tail():
+    x = np.arange(10.0)
+    stream = array_stream(x, 2 * x, batch_size=4)
+    assert stream.steps == 2
+    order = stream.order(KEY, 10)
+    batch_x, batch_y = stream.batch(order, jnp.array(1))
+    np.testing.assert_array_equal(batch_x[:, 0], [4, 5, 6, 7])
+    np.testing.assert_array_equal(batch_y[:, 0], [8, 10, 12, 14])
+    np.testing.assert_array_equal(stream.test_x, stream.x)
+
+
+def test_shuffled_shows_every_sample_once():
+    order = shuffled(KEY, 50)
+    assert sorted(order.tolist()) == list(range(50))
+    assert order.tolist() != list(range(50))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        (([1.0, np.nan, 3.0], [1.0, 2.0, 3.0]), "x has NaN or infinity in 1 of 3 rows.*row 1"),
+        (([1.0, 2.0], [1.0, np.inf]), "y has NaN"),
+        (([1.0, 2.0], [1.0]), "same number of rows, got 2 and 1"),
+        (([], []), "at least one row"),
+        (([1.0], [1.0], [1.0]), "both test_x and test_y"),
+    ],
+)
+def test_bad_arrays_are_named(arrays, message):
+    with pytest.raises(ValueError, match=message):
+        array_stream(*arrays)
+
+
+@pytest.mark.parametrize("batch_size", [0, 4])
+def test_bad_batch_sizes_are_refused(batch_size):
+    with pytest.raises(ValueError, match="batch_size must be between 1 and the 3 rows"):
+        array_stream([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], batch_size=batch_size)
+
+
+def test_a_stream_refuses_what_it_does_not_grant():
+    learner = gradient(mlp((1, 3, 1)), optax.sgd(0.1))
+    greedy = dataclasses.replace(learner, needs=Contract(task_boundary=True))
+    with pytest.raises(ValueError, match="needs task_boundary=True"):
+        learn(greedy, sine_stream(), KEY)
+
+
+def test_accuracy():
+    out = jnp.array([[0.1, 0.9], [0.8, 0.2], [0.4, 0.6]])
+    assert accuracy(out, jnp.array([1, 0, 0])) == pytest.approx(2 / 3)

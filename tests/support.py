@@ -1,0 +1,9 @@
+from beartype import BeartypeConf, beartype
+
+# Checks annotations at run time; whole numbers are floats too, as PEP 484 has it.
+checked = beartype(conf=BeartypeConf(is_pep484_tower=True))
+
+
+def name_of(value):
+    """A test id for a parameter that is the same in every process."""
+    return getattr(value, "name", None) or getattr(value, "__name__", None)

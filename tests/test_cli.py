@@ -1,0 +1,195 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from elephant_nn.cli import main
+from elephant_nn.runs.store import read_rows, rows_folder
+
+ELEPHANT = str(Path(sys.executable).with_name("elephant"))
+
+
+def elephant(*arguments, **options):
+    return subprocess.run([ELEPHANT, *arguments], capture_output=True, text=True, **options)
+
+
+@pytest.mark.parametrize("arguments", [("list",), ("--help",), ("reproduce", "--help")])
+def test_help_and_list_do_not_load_heavy_libraries(arguments):
+    script = (
+        "import sys; from elephant_nn.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'jax', 'numpy', 'polars', 'matplotlib', 'optax'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", script, *arguments], check=True, capture_output=True)
+
+
+def test_list_names_every_experiment(capsys):
+    assert main(["list"]) == 0
+    shown = capsys.readouterr().out
+    for word in ("sine", "edit", "activations", "sr-nn", "Table 1", "390 settings"):
+        assert word in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["repoduce", "sine"], "no command 'repoduce'; did you mean reproduce?"),
+        (["reproduce", "sin"], "no experiment 'sin'; did you mean sine?"),
+        (["reproduce"], "name an experiment: sine"),
+        (["reproduce", "sine", "--methods", "emlb"], "did you mean emlp?"),
+        (["reproduce", "sine", "--methods", "zzzzz"], "there are: mlp-relu"),
+        (["reproduce", "sine", "--neurons", "7"], "--neurons 7: sine has 1000"),
+        (["reproduce", "sine", "--neurons", "x"], "takes whole numbers"),
+        (["reproduce", "sine", "--seeds", "0"], "--seeds must be between 1 and 999, got 0"),
+        (["reproduce", "sine", "--workers", "-1"], "--workers must be 0 or more, got -1"),
+        (["show", "sines"], "did you mean sine?"),
+        (["bench", "sine"], "did you mean sine-grid?"),
+    ],
+)
+def test_wrong_calls_say_how_to_put_them_right(arguments, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_wrong_options_exit_with_2():
+    assert elephant("reproduce", "sine", "--sead", "3").returncode == 2
+    assert elephant("show", "sine", "--format", "yaml").returncode == 2
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("elephant-nn 0.")
+
+
+def test_show_of_nothing_says_what_to_run(capsys, tmp_path):
+    assert main(["show", "sine", "--out", str(tmp_path)]) == 0
+    assert "elephant reproduce sine" in capsys.readouterr().err
+    assert main(["show", "sine", "--format", "json", "--out", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.strip() == "[]"
+
+
+def test_an_unwritable_folder_is_one_sentence_and_status_1(tmp_path, capsys):
+    (tmp_path / "file").write_text("x")
+    out = str(tmp_path / "file")
+    assert main(["reproduce", "activations", "--out", out, "--workers", "0"]) == 1
+    error = capsys.readouterr().err
+    assert "cannot write" in error
+    assert "Traceback" not in error
+
+
+def test_reproduce_activations_is_the_papers_table(tmp_path, capsys):
+    assert main(["reproduce", "activations", "--out", str(tmp_path), "--workers", "0"]) == 0
+    capsys.readouterr()
+    assert main(["show", "activations", "--format", "json", "--out", str(tmp_path)]) == 0
+    records = json.loads(capsys.readouterr().out)
+    assert len(records) == 10
+    for record in records:
+        assert record["mean"] == pytest.approx(record["paper_mean"], abs=1e-3)
+
+
+def test_reproduce_edit_is_local_for_the_elephant_only(tmp_path, capsys):
+    assert main(["reproduce", "edit", "--out", str(tmp_path), "--workers", "0", "--quick"]) == 0
+    rows = {row["method"]: row for row in read_rows(rows_folder(tmp_path, "edit")).to_dicts()}
+    for row in rows.values():
+        assert row["error_after"] < 0.05 < 0.3 < row["error_before"]
+    assert rows["emlp"]["mean_change"] < 0.4 * rows["mlp-relu"]["mean_change"]
+    assert "figure:" in capsys.readouterr().out
+    assert main(["report", "--out", str(tmp_path)]) == 0
+    assert (tmp_path / "report.html").stat().st_size > 20_000
+
+
+def test_a_damaged_store_file_is_named_and_its_runs_are_done_again(tmp_path):
+    out = ("--out", str(tmp_path))
+    assert main(["reproduce", "activations", *out, "--workers", "0"]) == 0
+    victim = sorted(rows_folder(tmp_path, "activations").glob("*.parquet"))[0]
+    victim.write_bytes(victim.read_bytes()[:100])
+    again = elephant("reproduce", "activations", *out, "--workers", "0")
+    assert again.returncode == 0
+    assert victim.name in again.stderr
+    assert "set-aside" in again.stderr
+    assert "1 runs in" in again.stderr
+    assert "4 were in the store" in again.stderr
+
+
+SWEEP = ("sweep", "sine", "--methods", "emlp", "--seeds", "1", "--workers", "2")
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    out = tmp_path_factory.mktemp("unbroken")
+    assert elephant(*SWEEP, "--out", str(out)).returncode == 0
+    return read_rows(rows_folder(out, "sine")).sort("cell")
+
+
+def children_of(pid):
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.parametrize("shards_before_the_kill", [1, 6])
+def test_a_killed_sweep_goes_on_and_gives_the_same_rows(tmp_path, unbroken, shards_before_the_kill):
+    with subprocess.Popen(
+        [ELEPHANT, *SWEEP, "--out", str(tmp_path)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as victim:
+        folder, deadline = rows_folder(tmp_path, "sine"), time.monotonic() + 60
+        while len(list(folder.glob("*.parquet"))) < shards_before_the_kill:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        workers = children_of(victim.pid)
+        os.kill(victim.pid, signal.SIGKILL)
+    finished = {path: path.stat().st_mtime_ns for path in folder.glob("*.parquet")}
+    assert finished
+    assert len(finished) < 11
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{pid}").exists() for pid in workers):
+        assert time.monotonic() < deadline, "workers outlive the command"
+        time.sleep(0.1)
+    assert elephant(*SWEEP, "--out", str(tmp_path)).returncode == 0
+    assert {path: path.stat().st_mtime_ns for path in finished} == finished
+    assert read_rows(folder).sort("cell").equals(unbroken)
+
+
+def test_two_commands_on_one_store_do_no_harm(tmp_path, unbroken):
+    start = lambda: subprocess.Popen(
+        [ELEPHANT, *SWEEP, "--out", str(tmp_path)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    both = [start(), start()]
+    assert [command.wait() for command in both] == [0, 0]
+    assert read_rows(rows_folder(tmp_path, "sine")).sort("cell").equals(unbroken)
+
+
+def test_ctrl_c_stops_cleanly(tmp_path):
+    with subprocess.Popen(
+        [ELEPHANT, *SWEEP, "--out", str(tmp_path)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as command:
+        while not list(tmp_path.rglob("*.parquet")):
+            time.sleep(0.01)
+        command.send_signal(signal.SIGINT)
+        _, error = command.communicate(timeout=20)
+    assert command.returncode == 130
+    assert "the same command goes on from here" in error
+    assert "Traceback" not in error
+
+
+def test_the_sweep_finds_what_the_paper_found(unbroken):
+    chosen_on = unbroken.filter(pl.col("seed") >= 1000)
+    assert chosen_on.height == 150
+    assert chosen_on["mse"].min() < 0.02
+    assert np.median(chosen_on["mse"]) > 0.2

@@ -1,0 +1,72 @@
+"""What the package promises from outside: its names, its documents, the code in them."""
+
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import elephant_nn
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+CODE = [
+    pytest.param(match.group(1), id=f"{path.name}-{i}")
+    for path in DOCUMENTS
+    for i, match in enumerate(re.finditer(r"```python\n(.*?)```", path.read_text(), re.DOTALL))
+]
+
+
+def test_every_public_name_loads_and_is_explained():
+    for name in elephant_nn.__all__:
+        value = getattr(elephant_nn, name)
+        assert isinstance(value, dict) or value.__doc__, name
+    assert set(elephant_nn.__all__) == set(elephant_nn._HOME)
+    assert dir(elephant_nn) == elephant_nn.__all__
+    with pytest.raises(AttributeError, match="no attribute 'elefant'"):
+        _ = elephant_nn.elefant
+
+
+def test_no_public_name_hides_a_module():
+    modules = {module.name for module in pkgutil.iter_modules(elephant_nn.__path__)}
+    assert not modules & set(elephant_nn.__all__)
+
+
+def test_every_public_name_is_documented():
+    reference = (ROOT / "docs" / "reference.md").read_text()
+    missing = [name for name in elephant_nn.__all__ if f"`{name}" not in reference]
+    assert not missing
+
+
+def test_importing_the_package_is_instant():
+    script = "import sys, elephant_nn; assert 'jax' not in sys.modules"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_rooms_import_one_way():
+    """activations, networks, ... <- learners <- streams <- runs <- experiments <- report <- cli."""
+    order = ["learners", "streams", "runs", "experiments", "report", "bench", "cli"]
+    for module in pkgutil.walk_packages(elephant_nn.__path__, "elephant_nn."):
+        room = module.name.split(".")[1]
+        height = order.index(room) if room in order else -1
+        if room in {"bench", "cli"}:
+            continue
+        source = Path(importlib.import_module(module.name).__file__).read_text()
+        for used in re.findall(r"(?:from|import) elephant_nn\.(\w+)", source):
+            reach = order.index(used) if used in order else -1
+            assert reach <= height, f"{module.name} reaches up to {used}"
+
+
+@pytest.mark.parametrize("code", CODE)
+def test_code_in_the_documents_runs(code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "document", "exec"), {})
+
+
+def test_links_between_documents_lead_somewhere():
+    for path in DOCUMENTS:
+        for target in re.findall(r"\]\((?!http|#)([^)#]+)", path.read_text()):
+            assert (path.parent / target).exists(), f"{path.name}: {target}"
