@@ -13,10 +13,11 @@ import elephant_nn
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"```python\n(.*?)```(?:\n+```text\n(.*?)```)?", re.DOTALL)
 CODE = [
-    pytest.param(match.group(1), id=f"{path.name}-{i}")
+    pytest.param(*match.groups(), id=f"{path.name}-{i}")
     for path in DOCUMENTS
-    for i, match in enumerate(re.finditer(r"```python\n(.*?)```", path.read_text(), re.DOTALL))
+    for i, match in enumerate(BLOCK.finditer(path.read_text()))
 ]
 
 
@@ -60,10 +61,13 @@ def test_rooms_import_one_way():
             assert reach <= height, f"{module.name} reaches up to {used}"
 
 
-@pytest.mark.parametrize("code", CODE)
-def test_code_in_the_documents_runs(code, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.parametrize(("code", "printed"), CODE)
+def test_code_in_the_documents_runs_and_prints_what_they_say(code, printed, capsys):
     exec(compile(code, "document", "exec"), {})
+    if printed is not None:
+        words = capsys.readouterr().out.split()
+        for ours, documented in zip(words, printed.split(), strict=True):
+            assert ours == documented or float(ours) == pytest.approx(float(documented), rel=1e-3)
 
 
 def test_links_between_documents_lead_somewhere():

@@ -98,7 +98,7 @@ def sweep(
         workers: processes that share the cores; default: one a core. 0 runs in this process.
     """
     from elephant_nn.report.statistics import best_setting
-    from elephant_nn.report.tables import as_text, selection
+    from elephant_nn.report.tables import as_text, choices
 
     failed = 0
     for experiment in _experiments(names):
@@ -116,7 +116,7 @@ def sweep(
             if best is not None:
                 chosen += experiment.cells(entry, [best[0]], range(count))
         reported = _run(experiment, chosen, out, workers)
-        print(as_text(selection(experiment, _rows(experiment, out))))
+        print(as_text(choices(experiment, _rows(experiment, out))))
         failed += len(searched.failed) + len(reported.failed)
     return 1 if failed else 0
 
@@ -125,6 +125,7 @@ def show(
     name: Name,
     /,
     format: Literal["table", "json", "csv", "markdown"] = "table",  # noqa: A002
+    sweep: bool = False,
     out: Folder = Path("results"),
 ) -> int:
     """Print what the store holds of an experiment, ours beside the paper's.
@@ -132,20 +133,22 @@ def show(
     Args:
         name: an experiment (see `elephant list`).
         format: how to print it.
+        sweep: instead of the tuned settings, what `elephant sweep` chose, on which numbers.
         out: folder of the store.
     """
-    from elephant_nn.report.tables import FORMATS
+    from elephant_nn.report.tables import FORMATS, SWEEP_FORMATS
 
     (experiment,) = _experiments((name,))
     rows = _rows(experiment, out)
     if not rows.height:
+        command = f"elephant {'sweep' if sweep else 'reproduce'} {name} --out {out}"
         print(
-            f"nothing of {name} in {out} yet; run: elephant reproduce {name} --out {out}",
+            f"nothing of {name} in {out} yet; run: {command}",
             file=sys.stderr,
         )
         if format != "json":
             return 0
-    print(FORMATS[format](experiment, rows))
+    print((SWEEP_FORMATS if sweep else FORMATS)[format](experiment, rows))
     return 0
 
 

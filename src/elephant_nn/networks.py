@@ -121,7 +121,7 @@ def _by_units(activation: Callable[[Array], Array], params: Params, x: Array) ->
 def _sum_of_four(fractions: list[tuple[Array, Array]]) -> Array:
     """u/q summed over four fractions with one division, the slowest instruction by far."""
     # The bound keeps the product finite; it moves a value below 1e-9 to 1e-9. NaN passes.
-    fractions = [(u, jnp.where(q >= 1e9, 1e9, q)) for u, q in fractions]
+    fractions = [(u, jnp.where(q > 1e9, 1e9, q)) for u, q in fractions]
     while len(fractions) > 1:
         pairs = zip(fractions[::2], fractions[1::2], strict=True)
         fractions = [(u * q_next + u_next * q, q * q_next) for (u, q), (u_next, q_next) in pairs]

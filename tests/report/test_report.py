@@ -9,7 +9,7 @@ from elephant_nn.experiments import EXPERIMENTS
 from elephant_nn.report.figures import draw_figures
 from elephant_nn.report.page import write_page
 from elephant_nn.report.statistics import best_setting, summarise, table
-from elephant_nn.report.tables import FORMATS, as_text, selection
+from elephant_nn.report.tables import FORMATS, SWEEP_FORMATS
 from elephant_nn.runs.store import rows_folder, write_rows
 
 SINE = EXPERIMENTS["sine"]
@@ -92,9 +92,13 @@ def test_choice_is_by_the_choosing_seeds_and_wants_whole_settings():
 
 def test_the_sweep_table_shows_both_numbers():
     rows = frame(row(EMLP, 1000, 0.5), row(EMLP, 0, 0.75))
-    text = as_text(selection(SINE, rows))
+    text = SWEEP_FORMATS["table"](SINE, rows)
     assert "0.5000 (1)" in text
     assert "0.7500 (1)" in text
+    (record,) = json.loads(SWEEP_FORMATS["json"](SINE, rows))
+    assert (record["chosen_mean"], record["mean"], record["paper_mean"]) == (0.5, 0.75, 0.0081)
+    assert "0.7500 (1)" in SWEEP_FORMATS["markdown"](SINE, rows)
+    assert ",0.75," in SWEEP_FORMATS["csv"](SINE, rows)
 
 
 def pictured(entry):

@@ -12,7 +12,7 @@ import polars as pl
 from elephant_nn.experiments import EXPERIMENTS
 from elephant_nn.experiments.spec import Experiment
 from elephant_nn.report.figures import Drawn, draw_figures
-from elephant_nn.report.tables import Grid, comparison, selection
+from elephant_nn.report.tables import Grid, choices, comparison
 from elephant_nn.runs.files import write_whole
 from elephant_nn.runs.store import read_rows, rows_folder
 
@@ -77,7 +77,7 @@ def _page(sections: list[tuple[Experiment, str]]) -> str:
 def _section(experiment: Experiment, rows: pl.DataFrame, out: Path) -> str:
     grids = [comparison(experiment, rows)]
     if any(entry.grid for entry in experiment.entries):
-        grids.append(selection(experiment, rows))
+        grids.append(choices(experiment, rows))
     commands = [f"elephant reproduce {experiment.name}"]
     if grids[-1].lines and len(grids) > 1:
         commands.append(f"elephant sweep {experiment.name}")

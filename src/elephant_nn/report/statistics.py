@@ -109,6 +109,65 @@ def _table_row(
     )
 
 
+@dataclass(frozen=True)
+class SelectionRow:
+    """What a sweep chose for one method, on which numbers, and what it gives on fresh seeds."""
+
+    experiment: str
+    method: str
+    title: str
+    metric: Metric
+    chosen_on: Summary
+    fresh: Summary
+    paper: tuple[float, float | None] | None
+    hyper: Hyper
+    swept: tuple[str, ...]
+
+    def as_record(self) -> dict[str, Any]:
+        """The row as plain values, as `elephant show --sweep --format json` prints it."""
+        paper_mean, paper_se = self.paper or (None, None)
+        return {
+            "experiment": self.experiment,
+            "method": self.method,
+            "metric": self.metric.name,
+            "chosen_mean": self.chosen_on.mean,
+            "chosen_se": self.chosen_on.se,
+            "chosen_runs": self.chosen_on.runs,
+            "mean": self.fresh.mean,
+            "se": self.fresh.se,
+            "runs": self.fresh.runs,
+            "paper_mean": paper_mean,
+            "paper_se": paper_se,
+            "hyper": dict(self.hyper),
+        }
+
+
+def selection(experiment: Experiment, rows: pl.DataFrame) -> list[SelectionRow]:
+    """The best setting of every method that was swept."""
+    metric = experiment.metrics[0]
+    found = []
+    for entry in experiment.entries:
+        best = best_setting(rows, experiment, entry)
+        if best is not None:
+            hyper, chosen_on = best
+            fresh = summarise(runs_of(rows, experiment, entry, hyper), metric.name)
+            paper = entry.paper.get(metric.name)
+            found.append(
+                SelectionRow(
+                    experiment.name,
+                    entry.method,
+                    entry.title,
+                    metric,
+                    chosen_on,
+                    fresh,
+                    paper,
+                    hyper,
+                    tuple(entry.grid),
+                )
+            )
+    return found
+
+
 def runs_of(
     rows: pl.DataFrame, experiment: Experiment, entry: Entry, hyper: Hyper, *, reported: bool = True
 ) -> pl.DataFrame:

@@ -10,11 +10,10 @@ import polars as pl
 
 from elephant_nn.experiments.spec import Experiment, Metric
 from elephant_nn.report.statistics import (
+    SelectionRow,
     Summary,
     TableRow,
-    best_setting,
-    runs_of,
-    summarise,
+    selection,
     table,
 )
 
@@ -69,26 +68,19 @@ def comparison(experiment: Experiment, rows: pl.DataFrame) -> Grid:
     return Grid(f"{experiment.title} ({experiment.source})", header, lines, notes)
 
 
-def selection(experiment: Experiment, rows: pl.DataFrame) -> Grid:
+def choices(experiment: Experiment, rows: pl.DataFrame) -> Grid:
     """What the sweep chose, on which numbers, and what the choice gives on fresh seeds."""
     metric = experiment.metrics[0]
-    lines = []
-    for entry in experiment.entries:
-        best = best_setting(rows, experiment, entry)
-        if best is None:
-            continue
-        hyper, chosen_on = best
-        fresh = summarise(runs_of(rows, experiment, entry, hyper), metric.name)
-        paper = entry.paper.get(metric.name)
-        lines.append(
-            [
-                entry.title,
-                ", ".join(f"{axis}={hyper[axis]}" for axis in entry.grid),
-                f"{ours(chosen_on, metric)} ({chosen_on.runs})",
-                f"{ours(fresh, metric)} ({fresh.runs})",
-                number(*paper, metric.digits) if paper else "-",
-            ]
-        )
+    lines = [
+        [
+            row.title,
+            ", ".join(f"{axis}={row.hyper[axis]}" for axis in row.swept),
+            f"{ours(row.chosen_on, metric)} ({row.chosen_on.runs})",
+            f"{ours(row.fresh, metric)} ({row.fresh.runs})",
+            number(*row.paper, metric.digits) if row.paper else "-",
+        ]
+        for row in selection(experiment, rows)
+    ]
     return Grid(
         f"{experiment.title}: settings chosen by sweep, {metric.title} (runs)",
         ["method", "chosen setting", "seeds it was chosen on", "fresh seeds", "paper"],
@@ -130,12 +122,12 @@ def _pipes(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def as_json(rows: Sequence[TableRow]) -> str:
+def as_json(rows: Sequence[TableRow | SelectionRow]) -> str:
     return json.dumps([row.as_record() for row in rows], indent=2)
 
 
-def as_csv(rows: Sequence[TableRow]) -> str:
-    records = [{**row.as_record(), "hyper": json.dumps(row.hyper)} for row in rows]
+def as_csv(rows: Sequence[TableRow | SelectionRow]) -> str:
+    records = [{**row.as_record(), "hyper": json.dumps(dict(row.hyper))} for row in rows]
     text = io.StringIO()
     if records:
         writer = csv.DictWriter(text, records[0].keys(), lineterminator="\n")
@@ -144,9 +136,17 @@ def as_csv(rows: Sequence[TableRow]) -> str:
     return text.getvalue().rstrip()
 
 
-FORMATS: dict[str, Callable[[Experiment, pl.DataFrame], str]] = {
+Format = Callable[[Experiment, pl.DataFrame], str]
+
+FORMATS: dict[str, Format] = {
     "table": lambda experiment, rows: as_text(comparison(experiment, rows)),
     "markdown": lambda experiment, rows: as_markdown(comparison(experiment, rows)),
     "json": lambda experiment, rows: as_json(table(experiment, rows)),
     "csv": lambda experiment, rows: as_csv(table(experiment, rows)),
+}
+SWEEP_FORMATS: dict[str, Format] = {
+    "table": lambda experiment, rows: as_text(choices(experiment, rows)),
+    "markdown": lambda experiment, rows: as_markdown(choices(experiment, rows)),
+    "json": lambda experiment, rows: as_json(selection(experiment, rows)),
+    "csv": lambda experiment, rows: as_csv(selection(experiment, rows)),
 }
