@@ -182,7 +182,7 @@ def bench(
     text = run_benchmarks(names or tuple(BENCHMARKS))
     print(text)
     if write is not None:
-        from elephant_nn.runs.files import write_whole
+        from elephant_nn.files import write_whole
 
         write_whole(write, f"{text}\n".encode())
     return 0
@@ -200,7 +200,7 @@ COMMANDS: dict[str, Callable[..., int]] = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit status: 0 done; 1 some runs failed; 2 the call was wrong; 130 stopped by Ctrl-C."""
-    from elephant_nn.runs.files import StorageError
+    from elephant_nn.files import StorageError
 
     warnings.showwarning = _one_line_warning
     arguments = list(sys.argv[1:] if argv is None else argv)

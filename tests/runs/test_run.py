@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 import toy
 
+from elephant_nn.files import StorageError
 from elephant_nn.runs import shard as shard_module
 from elephant_nn.runs.checkpoint import load_checkpoint, save_checkpoint
-from elephant_nn.runs.files import StorageError
 from elephant_nn.runs.program import cell_key, named_key
 from elephant_nn.runs.run import plan_shards, run_cells
 from elephant_nn.runs.shard import Shard, run_shard

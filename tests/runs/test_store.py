@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from elephant_nn.runs.files import StorageError, remove_leftovers, write_whole
+from elephant_nn.files import StorageError, remove_leftovers, write_whole
 from elephant_nn.runs.store import StoreWarning, done_cells, has_shard, read_rows, write_rows
 
 ROW = {"cell": "c1", "method": "m", "mse": 0.5, "mse_curve": [1.0, 0.5], "kernel": [[1.0], [2.0]]}
@@ -105,7 +105,7 @@ def test_a_full_disk_is_one_clear_sentence_and_leaves_nothing(tmp_path):
         "import resource, sys; from pathlib import Path\n"
         "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
-        "from elephant_nn.runs.files import StorageError, write_whole\n"
+        "from elephant_nn.files import StorageError, write_whole\n"
         "try: write_whole(Path(sys.argv[1]) / 'big', bytes(5000))\n"
         "except StorageError as error: print(error)\n"
     )

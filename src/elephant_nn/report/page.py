@@ -11,9 +11,9 @@ import polars as pl
 
 from elephant_nn.experiments import EXPERIMENTS
 from elephant_nn.experiments.spec import Experiment
+from elephant_nn.files import write_whole
 from elephant_nn.report.figures import Drawn, draw_figures
 from elephant_nn.report.tables import Grid, choices, comparison
-from elephant_nn.runs.files import write_whole
 from elephant_nn.runs.store import read_rows, rows_folder
 
 _STYLE = """

@@ -8,7 +8,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from elephant_nn.runs.files import write_whole
+from elephant_nn.files import write_whole
 
 # Okabe and Ito's palette: apart for every common form of colour blindness, and in grey.
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PINK = (

@@ -8,7 +8,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from elephant_nn.runs.files import set_aside, write_whole
+from elephant_nn.files import set_aside, write_whole
 
 
 def save_checkpoint(path: Path, chunk: int, tree: Any) -> None:

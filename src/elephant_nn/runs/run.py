@@ -7,9 +7,9 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from elephant_nn.files import make_folder, remove_leftovers
 from elephant_nn.runs.cells import Cell, group_cells
 from elephant_nn.runs.executors import local_pool, stop_pool
-from elephant_nn.runs.files import make_folder, remove_leftovers
 from elephant_nn.runs.progress import Report
 from elephant_nn.runs.shard import ProgramFactory, Shard, run_shard
 from elephant_nn.runs.store import Row, done_cells, has_shard, rows_folder, write_rows

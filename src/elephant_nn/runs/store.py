@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from elephant_nn.runs.files import StorageError, set_aside, write_whole
+from elephant_nn.files import StorageError, set_aside, write_whole
 
 Row = dict[str, Any]
 

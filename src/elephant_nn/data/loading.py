@@ -1,0 +1,101 @@
+"""Load a data set by name or by path: built in, fetched, or the user's own."""
+
+import difflib
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from elephant_nn.data.catalog import CATALOG, cached
+from elephant_nn.data.dataset import DataError, Dataset
+
+BUILT_IN = "digits"
+_PICTURES = {".png", ".jpg", ".jpeg", ".bmp"}
+
+
+def load(name: str) -> Dataset:
+    """`digits` (built in), a fetched data set, a path to an `.npz`, or to a folder of pictures."""
+    if name == BUILT_IN:
+        return digits()
+    if name in CATALOG:
+        dataset = cached(CATALOG[name])
+        if dataset is None:
+            raise DataError(f"{name} is not on this machine yet; run: elephant data fetch {name}")
+        return dataset
+    path = Path(name)
+    if path.is_dir():
+        return from_pictures(path)
+    if path.is_file():
+        return from_npz(path)
+    known = [BUILT_IN, *CATALOG]
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+    raise DataError(f"there is no data set or file {name!r}; {hint}")
+
+
+def digits() -> Dataset:
+    """The 1,797 real 8x8 digits that ship with scikit-learn; every fifth is for testing."""
+    from sklearn.datasets import load_digits
+
+    x, y = load_digits(return_X_y=True)
+    x = np.round(x * (255 / 16)).astype(np.uint8).reshape(-1, 8, 8, 1)
+    y, test = y.astype(np.int32), np.arange(len(y)) % 5 == 4
+    return Dataset(BUILT_IN, x[~test], y[~test], x[test], y[test])
+
+
+def from_npz(path: Path) -> Dataset:
+    """Your own arrays: x_train, y_train, x_test, y_test in one `.npz`."""
+    names = ("x_train", "y_train", "x_test", "y_test")
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            missing = [name for name in names if name not in archive]
+            if missing:
+                raise DataError(f"{path} has no {', '.join(missing)}; it needs {', '.join(names)}")
+            parts = {name: archive[name] for name in names}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path} is not an .npz of plain arrays: {error}") from error
+    return own(path.stem, **parts)
+
+
+def own(
+    name: str, x_train: np.ndarray, y_train: np.ndarray, x_test: np.ndarray, y_test: np.ndarray
+) -> Dataset:
+    """Arrays as a data set: checked, labels as whole numbers from 0, features as float32."""
+    for part, x, y in (("train", x_train, y_train), ("test", x_test, y_test)):
+        if len(x) != len(y) or len(x) == 0:
+            raise DataError(f"{name}: x_{part} has {len(x)} rows and y_{part} {len(y)}")
+        if x.dtype != np.uint8 and not np.isfinite(x).all():
+            raise DataError(f"{name}: x_{part} has NaN or infinity; drop or fill those rows first")
+    labels = np.unique(y_train)
+    strange = np.setdiff1d(y_test, labels)
+    if len(strange):
+        raise DataError(f"{name}: y_test has labels that y_train lacks: {strange[:5].tolist()}")
+    number = lambda y: np.searchsorted(labels, y).astype(np.int32)
+    plain = lambda x: x if x.dtype == np.uint8 else x.astype(np.float32)
+    return Dataset(name, plain(x_train), number(y_train), plain(x_test), number(y_test))
+
+
+def from_pictures(folder: Path) -> Dataset:
+    """Pictures in `train/<class>/` and `test/<class>/`, all of one size."""
+    from PIL import Image, UnidentifiedImageError
+
+    parts: dict[str, np.ndarray] = {}
+    for part in ("train", "test"):
+        files = sorted(p for p in (folder / part).glob("*/*") if p.suffix.lower() in _PICTURES)
+        if not files:
+            raise DataError(f"{folder} needs pictures in {part}/<class>/; there are none")
+        pictures = []
+        for path in files:
+            try:
+                with Image.open(path) as picture:
+                    pictures.append(np.asarray(picture.convert("RGB")))
+            except (UnidentifiedImageError, OSError) as error:
+                raise DataError(f"{path} is not a picture: {error}") from error
+            if pictures[-1].shape != pictures[0].shape:
+                raise DataError(
+                    f"{path} is {pictures[-1].shape[1]}x{pictures[-1].shape[0]}, but {files[0]} is "
+                    f"{pictures[0].shape[1]}x{pictures[0].shape[0]}; make them one size first"
+                )
+        parts[f"x_{part}"] = np.stack(pictures)
+        parts[f"y_{part}"] = np.array([path.parent.name for path in files])
+    return own(folder.name, **parts)
