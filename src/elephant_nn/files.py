@@ -11,6 +11,10 @@ class StorageError(Exception):
     """A file or folder could not be used; the message is a sentence for people."""
 
 
+class DataError(Exception):
+    """A data set could not be had; the message says why and what to try next."""
+
+
 def make_folder(folder: Path) -> Path:
     """Make a folder that can be written to, or say in one sentence why not."""
     try:

@@ -13,7 +13,6 @@ from safetensors.numpy import load_file, save
 from elephant_nn.data.dataset import (
     CIFAR_FILES,
     MNIST_FILES,
-    DataError,
     Dataset,
     Files,
     checksums,
@@ -26,7 +25,7 @@ from elephant_nn.data.dataset import (
     to_idx,
 )
 from elephant_nn.data.sources import Address, Folder, Notice, Package, Source
-from elephant_nn.files import set_aside, write_whole
+from elephant_nn.files import DataError, set_aside, write_whole
 
 Decode = Callable[[str, Files], Dataset]
 

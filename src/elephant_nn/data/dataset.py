@@ -13,10 +13,6 @@ import numpy as np
 Files = Mapping[str, bytes]
 
 
-class DataError(Exception):
-    """A data set could not be had; the message says why and what to try next."""
-
-
 @dataclass(frozen=True)
 class Dataset:
     """Inputs and labels, for training and for testing.

