@@ -35,7 +35,7 @@ def load(name: str) -> Dataset:
 
 
 def digits() -> Dataset:
-    """The 1,797 real 8x8 digits that ship with scikit-learn; every fifth of a class is for testing."""
+    """The 1,797 real 8x8 digits of scikit-learn; every fifth of a class is for testing."""
     from sklearn.datasets import load_digits
 
     x, y = load_digits(return_X_y=True)
