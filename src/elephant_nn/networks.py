@@ -82,6 +82,7 @@ def mlp(
         return tuple(layers)
 
     def features(params: Params, x: Array) -> Array:
+        x = x.reshape(len(x), -1)
         for i, layer in enumerate(params[:-1]):
             x = (activation if i == last_hidden else hidden)(x @ layer["w"] + layer["b"])
         return x

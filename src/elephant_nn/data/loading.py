@@ -40,7 +40,7 @@ def digits() -> Dataset:
 
     x, y = load_digits(return_X_y=True)
     x = np.round(x * (255 / 16)).astype(np.uint8).reshape(-1, 8, 8, 1)
-    y, test = y.astype(np.int32), np.zeros(len(y), bool)
+    y, test = np.asarray(y, np.int32), np.zeros(len(y), bool)
     for label in range(10):
         test[np.flatnonzero(y == label)[4::5]] = True
     return Dataset(BUILT_IN, x[~test], y[~test], x[test], y[test])
@@ -73,7 +73,7 @@ def own(
     strange = np.setdiff1d(y_test, labels)
     if len(strange):
         raise DataError(f"{name}: y_test has labels that y_train lacks: {strange[:5].tolist()}")
-    number = lambda y: np.searchsorted(labels, y).astype(np.int32)
+    number = lambda y: np.asarray(np.searchsorted(labels, y), np.int32)
     plain = lambda x: x if x.dtype == np.uint8 else x.astype(np.float32)
     return Dataset(name, plain(x_train), number(y_train), plain(x_test), number(y_test))
 

@@ -28,7 +28,9 @@ def shuffled(key: Key[Array, ""], n: int) -> Int[Array, " n"]:
 class Stream:
     """Samples `x`, `y` shown in batches, each once, and a test set to measure on.
 
-    `order(key, n)` gives the order of the samples; a tail shorter than a batch is left out.
+    `order(key, n)` gives the rows in the order they are shown, `shown` of them (default: each
+    once); a tail shorter than a batch is left out. `transform` turns stored rows into what the
+    learner sees.
     """
 
     x: Array
@@ -38,14 +40,16 @@ class Stream:
     batch_size: int = 1
     order: Callable[[Array, int], Array] = in_order
     contract: Contract = Contract()
+    shown: int | None = None
+    transform: Callable[[Array], Array] = lambda x: x
 
     @property
     def steps(self) -> int:
-        return len(self.x) // self.batch_size
+        return (len(self.x) if self.shown is None else self.shown) // self.batch_size
 
     def batch(self, order: Int[Array, " n"], step: Int[Array, ""]) -> Batch:
         rows = jax.lax.dynamic_slice_in_dim(order, step * self.batch_size, self.batch_size)
-        return self.x[rows], self.y[rows]
+        return self.transform(self.x[rows]), self.y[rows]
 
 
 def mean_squared_error(out: Array, y: Array) -> Float[Array, ""]:
@@ -81,7 +85,9 @@ def travel(
     def step(carry: tuple[State, State], t: Array) -> tuple[tuple[State, State], Array]:
         before = carry[0]
         after = learner.update(before, stream.batch(order, t))
-        return (after, before), measure(learner.predict(after, stream.test_x), stream.test_y)
+        return (after, before), measure(
+            learner.predict(after, stream.transform(stream.test_x)), stream.test_y
+        )
 
     (state, before), curve = jax.lax.scan(step, (state, state), start + jnp.arange(steps))
     return Passage(state, before, curve)

@@ -1,0 +1,109 @@
+"""Class-incremental streams: a few classes at a time, one head, no boundaries told."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int, Key
+
+from elephant_nn.data.dataset import Dataset
+from elephant_nn.learners.learner import Contract
+from elephant_nn.streams.stream import Stream
+
+Scaling = Literal["unit", "standard", "none"]
+Cut = Literal["task", "stream"]
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """Which classes come together, in which order, and when each task's batches end.
+
+    Known to whoever measures; the learner never sees it.
+    """
+
+    classes: tuple[tuple[int, ...], ...]
+    ends: tuple[int, ...]
+
+
+def class_incremental(
+    dataset: Dataset,
+    *,
+    classes_per_task: int = 2,
+    class_order: Sequence[int] | None = None,
+    batch_size: int = 125,
+    scaling: Scaling = "unit",
+    cut: Cut = "task",
+    passes: int = 1,
+    task_boundary: bool = False,
+) -> tuple[Stream, Tasks]:
+    """The stream and its tasks: all samples of the first classes, shuffled, then the next, ...
+
+    Args:
+        class_order: a permutation of the classes; default: the natural order.
+        scaling: pixels in [0, 1] ("unit"), every channel or feature with mean 0 and deviation 1
+            over the training data ("standard"), or as they are ("none").
+        cut: drop the incomplete batch of every task ("task"), or let batches straddle tasks and
+            drop only the last ("stream").
+        passes: how often each task is shown before the next one comes.
+        task_boundary: whether learners that need boundaries are granted them; the row says so.
+    """
+    order = list(range(dataset.classes)) if class_order is None else list(class_order)
+    if sorted(order) != list(range(dataset.classes)):
+        raise ValueError(
+            f"class_incremental: class_order must name each class from 0 to {dataset.classes - 1} "
+            f"once, got {order}"
+        )
+    if not 1 <= classes_per_task <= dataset.classes:
+        raise ValueError(
+            "class_incremental: classes_per_task must be between 1 and the "
+            f"{dataset.classes} classes, got {classes_per_task}"
+        )
+    starts = range(0, len(order), classes_per_task)
+    classes = tuple(tuple(order[start : start + classes_per_task]) for start in starts)
+    rows = [np.flatnonzero(np.isin(dataset.y_train, group)) for group in classes]
+    kept = [len(r) // batch_size * batch_size if cut == "task" else len(r) for r in rows]
+    if sum(kept) * passes < batch_size or (cut == "task" and min(kept) == 0):
+        raise ValueError(
+            f"class_incremental: batch_size={batch_size} is larger than the smallest task, "
+            f"{min(map(len, rows))} samples"
+        )
+    ends = np.cumsum(kept) * passes // batch_size
+    transform = _scaling(dataset, scaling)
+
+    def in_tasks(key: Key[Array, ""], n: int) -> Int[Array, " m"]:
+        del n
+        parts = []
+        for task, (group, size) in enumerate(zip(rows, kept, strict=True)):
+            for lap in range(passes):
+                lap_key = jax.random.fold_in(jax.random.fold_in(key, task), lap)
+                chosen = jax.random.permutation(lap_key, len(group))[:size]
+                parts.append(jnp.asarray(group, jnp.int32)[chosen])
+        return jnp.concatenate(parts)
+
+    stream = Stream(
+        jnp.asarray(dataset.x_train),
+        jnp.asarray(dataset.y_train),
+        jnp.asarray(dataset.x_test),
+        jnp.asarray(dataset.y_test),
+        batch_size,
+        in_tasks,
+        Contract(passes=passes, task_boundary=task_boundary),
+        shown=sum(kept) * passes,
+        transform=transform,
+    )
+    return stream, Tasks(classes, tuple(int(end) for end in ends))
+
+
+def _scaling(dataset: Dataset, scaling: Scaling) -> Callable[[Array], Array]:
+    if scaling == "unit":
+        top = 255.0 if dataset.x_train.dtype == np.uint8 else float(np.abs(dataset.x_train).max())
+        return lambda x: x.astype(jnp.float32) / top
+    if scaling == "standard":
+        axes = tuple(range(dataset.x_train.ndim - 1))
+        mean = dataset.x_train.mean(axes, dtype=np.float64).astype(np.float32)
+        deviation = dataset.x_train.std(axes, dtype=np.float64).astype(np.float32)
+        return lambda x: (x.astype(jnp.float32) - mean) / jnp.maximum(deviation, 1e-6)
+    return lambda x: x.astype(jnp.float32)

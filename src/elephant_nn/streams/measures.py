@@ -1,0 +1,48 @@
+"""How well a learner of tasks remembers: numbers from accuracies by class over time."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float, Int
+
+
+def overall_accuracy(
+    by_class: Float[np.ndarray, "times classes"], counts: Int[np.ndarray, " classes"]
+) -> Float[np.ndarray, " times"]:
+    """Accuracy over the whole test set at each time, from the accuracy of each class."""
+    return by_class @ counts / counts.sum()
+
+
+def task_matrix(
+    by_class: Float[np.ndarray, "times classes"],
+    counts: Int[np.ndarray, " classes"],
+    tasks: Sequence[Sequence[int]],
+) -> Float[np.ndarray, "times tasks"]:
+    """Accuracy on each task's test samples at each time: R[s, t] is task t at time s."""
+    columns = [overall_accuracy(by_class[:, list(task)], counts[list(task)]) for task in tasks]
+    return np.stack(columns, axis=1)
+
+
+def learning_accuracy(matrix: Float[np.ndarray, "tasks tasks"]) -> float:
+    r"""How well each task was known when it had just been learned: $\frac1T\sum_t R_{t,t}$."""
+    return float(np.diag(matrix).mean())
+
+
+def forgetting(matrix: Float[np.ndarray, "tasks tasks"]) -> float:
+    r"""What was once known and is not any more, over all tasks but the last:
+
+    $\frac{1}{T-1}\sum_{t<T} \big(\max_{s<T} R_{s,t} - R_{T,t}\big)$.
+    """
+    if len(matrix) < 2:
+        return 0.0
+    return float((matrix[:-1, :-1].max(axis=0) - matrix[-1, :-1]).mean())
+
+
+def backward_transfer(matrix: Float[np.ndarray, "tasks tasks"]) -> float:
+    r"""What later tasks did to earlier ones: $\frac{1}{T-1}\sum_{t<T} (R_{T,t} - R_{t,t})$.
+
+    Negative where learning went at the expense of what was known.
+    """
+    if len(matrix) < 2:
+        return 0.0
+    return float((matrix[-1, :-1] - np.diag(matrix)[:-1]).mean())

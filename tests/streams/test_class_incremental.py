@@ -1,0 +1,96 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from elephant_nn.data.dataset import Dataset
+from elephant_nn.data.loading import load
+from elephant_nn.streams.class_incremental import class_incremental
+
+KEY = jax.random.key(0)
+DIGITS = load("digits")
+
+
+def shown(stream):
+    order = stream.order(KEY, len(stream.x))
+    return [stream.batch(order, jnp.array(t)) for t in range(stream.steps)]
+
+
+def test_tasks_come_one_after_another_and_each_sample_at_most_once():
+    stream, tasks = class_incremental(DIGITS, batch_size=10)
+    assert tasks.classes == ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9))
+    assert tasks.ends[-1] == stream.steps
+    order = np.asarray(stream.order(KEY, 0))
+    assert len(set(order.tolist())) == len(order) == stream.steps * 10
+    start = 0
+    for group, end in zip(tasks.classes, tasks.ends, strict=True):
+        labels = DIGITS.y_train[order[start * 10 : end * 10]]
+        assert set(labels.tolist()) == set(group)
+        assert (np.diff(labels) != 0).sum() > 10  # mixed, not sorted
+        start = end
+
+
+def test_batches_may_straddle_tasks_when_the_stream_is_cut_whole():
+    by_task, _ = class_incremental(DIGITS, batch_size=125, cut="task")
+    whole, tasks = class_incremental(DIGITS, batch_size=125, cut="stream")
+    assert by_task.steps == sum((DIGITS.y_train // 2 == t).sum() // 125 for t in range(5))
+    assert whole.steps == len(DIGITS.x_train) // 125
+    assert tasks.ends[-1] == whole.steps
+
+
+def test_seeds_shuffle_inside_tasks_only():
+    stream, _ = class_incremental(DIGITS)
+    first, second = (np.asarray(stream.order(jax.random.key(s), 0)) for s in (0, 1))
+    assert (first != second).any()
+    np.testing.assert_array_equal(DIGITS.y_train[first] // 2, DIGITS.y_train[second] // 2)
+
+
+def test_class_order_and_classes_per_task():
+    order = [5, 4, 1, 2, 9, 6, 7, 0, 3, 8]
+    stream, tasks = class_incremental(DIGITS, class_order=order, classes_per_task=5, batch_size=50)
+    assert tasks.classes == ((5, 4, 1, 2, 9), (6, 7, 0, 3, 8))
+    _, labels = shown(stream)[0]
+    assert set(labels.tolist()) <= {5, 4, 1, 2, 9}
+
+
+def test_passes_show_a_task_again_before_the_next():
+    stream, tasks = class_incremental(DIGITS, batch_size=10, passes=3)
+    once, _ = class_incremental(DIGITS, batch_size=10)
+    assert stream.steps == 3 * once.steps
+    assert stream.contract.passes == 3
+    order = np.asarray(stream.order(KEY, 0))[: tasks.ends[0] * 10]
+    assert set(np.bincount(order)[np.unique(order)].tolist()) <= {1, 2, 3}
+    assert set(DIGITS.y_train[order].tolist()) == {0, 1}
+
+
+@pytest.mark.parametrize("scaling", ["unit", "standard", "none"])
+def test_scaling(scaling):
+    stream, _ = class_incremental(DIGITS, scaling=scaling)
+    x = np.asarray(stream.transform(stream.x))
+    if scaling == "unit":
+        assert (x.min(), x.max()) == (0, 1)
+    elif scaling == "standard":
+        assert x.mean() == pytest.approx(0, abs=1e-4)
+        assert x.std() == pytest.approx(1, abs=1e-4)
+    else:
+        assert x.max() == 255
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"class_order": [0, 1, 2]}, "class_order must name each class from 0 to 9 once"),
+        ({"classes_per_task": 0}, "classes_per_task must be between 1 and the 10"),
+        ({"batch_size": 1000}, "larger than the smallest task"),
+    ],
+)
+def test_senseless_streams_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        class_incremental(DIGITS, **options)
+
+
+def test_features_are_scaled_by_their_largest_magnitude():
+    x = np.array([[-4.0, 2.0], [1.0, 0.0]], np.float32)
+    y = np.array([0, 1], np.int32)
+    stream, _ = class_incremental(Dataset("f", x, y, x, y), batch_size=1)
+    np.testing.assert_allclose(stream.transform(stream.x), x / 4)

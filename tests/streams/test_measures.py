@@ -1,0 +1,32 @@
+import numpy as np
+import pytest
+
+from elephant_nn.streams.measures import (
+    backward_transfer,
+    forgetting,
+    learning_accuracy,
+    overall_accuracy,
+    task_matrix,
+)
+
+# R[s, t]: accuracy on task t after learning task s.
+MATRIX = np.array([[0.9, 0.0, 0.0], [0.6, 0.8, 0.0], [0.3, 0.9, 0.7]])
+
+
+def test_by_hand():
+    assert learning_accuracy(MATRIX) == pytest.approx((0.9 + 0.8 + 0.7) / 3)
+    assert forgetting(MATRIX) == pytest.approx(((0.9 - 0.3) + (0.8 - 0.9)) / 2)
+    assert backward_transfer(MATRIX) == pytest.approx(((0.3 - 0.9) + (0.9 - 0.8)) / 2)
+
+
+def test_one_task_forgets_nothing():
+    assert forgetting(MATRIX[:1, :1]) == 0
+    assert backward_transfer(MATRIX[:1, :1]) == 0
+
+
+def test_classes_weigh_by_their_samples():
+    by_class = np.array([[1.0, 0.0, 0.5, 0.5], [0.0, 1.0, 1.0, 0.0]])
+    counts = np.array([30, 10, 10, 10])
+    np.testing.assert_allclose(overall_accuracy(by_class, counts), [40 / 60, 20 / 60])
+    matrix = task_matrix(by_class, counts, [(0, 1), (2, 3)])
+    np.testing.assert_allclose(matrix, [[0.75, 0.5], [0.25, 0.5]])
