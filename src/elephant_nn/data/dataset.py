@@ -29,7 +29,15 @@ class Dataset:
 
     @property
     def classes(self) -> int:
-        return int(max(self.y_train.max(), self.y_test.max())) + 1
+        return int(self.y_train.max()) + 1
+
+    def held_out(self, every: int) -> "Dataset":
+        """Training data only: every so manieth sample of a class becomes the test set."""
+        kept = np.ones(len(self.y_train), bool)
+        for label in range(self.classes):
+            kept[np.flatnonzero(self.y_train == label)[every - 1 :: every]] = False
+        x, y = self.x_train, self.y_train
+        return Dataset(self.name, x[kept], y[kept], x[~kept], y[~kept])
 
     @property
     def parts(self) -> dict[str, np.ndarray]:

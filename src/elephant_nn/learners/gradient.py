@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from elephant_nn.learners.learner import Batch, Learner
 from elephant_nn.networks import Network, Params
@@ -22,6 +22,11 @@ class GradientState(NamedTuple):
 def squared_error(out: Float[Array, "n k"], y: Float[Array, "n k"]) -> Float[Array, ""]:
     """Mean over the batch of the squared error."""
     return jnp.mean((out - y) ** 2)
+
+
+def cross_entropy(out: Float[Array, "n k"], y: Int[Array, " n"]) -> Float[Array, ""]:
+    """Mean over the batch of the softmax cross-entropy over all classes."""
+    return optax.softmax_cross_entropy_with_integer_labels(out, y).mean()
 
 
 def gradient(
