@@ -11,6 +11,10 @@ class StorageError(Exception):
     """A file or folder could not be used; the message is a sentence for people."""
 
 
+class StoreWarning(UserWarning):
+    """A file of the store was unreadable and set aside."""
+
+
 def make_folder(folder: Path) -> Path:
     """Make a folder that can be written to, or say in one sentence why not."""
     try:
