@@ -62,8 +62,7 @@ def comparison(experiment: Experiment, rows: pl.DataFrame) -> Grid:
     for row in found:
         if row.rivals:
             others = ", ".join(
-                f"{name} {ours(rival, row.metric)} ({rival.runs} runs)"
-                for name, rival in row.rivals
+                f"{name} {ours(rival, row.metric)} ({rival.runs})" for name, rival in row.rivals
             )
             notes.append(
                 f"{row.title} is the best of its kind on the seeds used for choosing; on the "
