@@ -25,7 +25,8 @@ bench: $(VENV)/run
 
 # Everything under docs/results, from nothing: about five minutes on two cores.
 results: $(VENV)/run
-	$(BIN)/elephant reproduce all --out $(OUT)
+	$(BIN)/elephant reproduce activations --out $(OUT)
+	$(BIN)/elephant reproduce sine edit --seeds 20 --out $(OUT)
 	$(BIN)/elephant sweep sine --seeds 20 --out $(OUT)
 	$(BIN)/python docs/results/collect.py $(OUT)
 

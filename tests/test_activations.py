@@ -19,7 +19,7 @@ from elephant_nn import (
     fan_in_uniform,
 )
 
-widths = st.floats(2**-13, 2.0**13, width=32)
+widths = st.floats(2.0**-90, 2.0**90, width=32)
 sharpnesses = st.one_of(st.integers(2, 40), st.floats(1.01, 60))
 inputs = st.floats(allow_nan=False, width=32)
 
@@ -51,7 +51,9 @@ def test_gradients_are_the_slope_and_finite(x, a, d):
     assert np.isfinite(by_a)
 
 
-@given(inputs, widths, st.one_of(st.integers(2, 40), st.floats(2, 60)))
+@given(
+    inputs, st.floats(2**-50, 2.0**50, width=32), st.one_of(st.integers(2, 40), st.floats(2, 60))
+)
 def test_curvature_is_finite(x, a, d):
     curvature = jax.grad(jax.grad(lambda x: elephant(x, a, d)))
     assert np.isfinite(curvature(jnp.float32(x)))
@@ -127,16 +129,30 @@ def test_whole_sharpness_costs_no_power():
     assert " pow " in passes(2.5)
 
 
-@pytest.mark.parametrize("a", [0, -1.0, math.nan, math.inf, [0.1, -0.1]])
+@pytest.mark.parametrize("a", [0, -1.0, math.nan, math.inf, [0.1, -0.1], 1e-39])
 def test_bad_widths_are_refused(a):
-    with pytest.raises(ValueError, match="a is the width"):
-        elephant(1.0, jnp.array(a))
+    for call in (lambda a: elephant(1.0, a), elephant_activation):
+        with pytest.raises(ValueError, match="a is the width"):
+            call(np.array(a))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_the_rectangle_meets_its_edge_in_every_precision(dtype):
+    assert elephant(jnp.asarray(0.1, dtype), 0.1, math.inf) == 0.5
+
+
+def test_a_width_in_lower_precision_does_not_lower_the_precision():
+    width = np.float16(1e-5)
+    x = jnp.float32(width)
+    assert elephant(x, width, 8) == pytest.approx(0.5)
+    assert elephant(x, width, 8).dtype == jnp.float32
 
 
 @pytest.mark.parametrize("d", [1, 0.5, -4, math.nan])
 def test_bad_sharpness_is_refused(d):
-    with pytest.raises(ValueError, match="d is the sharpness"):
-        elephant(1.0, 0.1, d)
+    for call in (lambda d: elephant(1.0, 0.1, d), lambda d: elephant_activation(0.1, d)):
+        with pytest.raises(ValueError, match="d is the sharpness"):
+            call(d)
 
 
 def test_traced_sharpness_is_refused():

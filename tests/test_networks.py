@@ -4,9 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import name_of
 
-from elephant_nn import CLASSICAL, elephant, elephant_activation, emlp, mlp
+from elephant_nn import elephant, emlp, mlp
 
 KEY = jax.random.key(0)
 
@@ -39,42 +38,6 @@ def test_output_bias_is_added():
     params[-1]["b"] = jnp.array([10.0, 20.0])
     shift = network.apply(params, jnp.ones((1, 2))) - mlp((2, 3, 2)).apply(params, jnp.ones((1, 2)))
     np.testing.assert_allclose(shift, [[10, 20]], rtol=1e-6)
-
-
-@pytest.mark.parametrize("units", [1, 7, 8, 1000])
-@pytest.mark.parametrize(
-    "activation",
-    [
-        *CLASSICAL.values(),
-        elephant_activation(0.08, 8),
-        elephant_activation(0.3, 2.5),
-        elephant_activation(0.3, math.inf),
-        jnp.sin,
-    ],
-    ids=name_of,
-)
-def test_predict_is_apply(activation, units):
-    network = mlp((1, units, 1), activation, sigma_bias=1.0)
-    params, x = network.init(KEY), jnp.linspace(-3, 3, 101)[:, None]
-    np.testing.assert_allclose(
-        network.predict(params, x), network.apply(params, x), rtol=1e-5, atol=2e-6
-    )
-
-
-def test_predict_survives_huge_inputs_and_shows_nan():
-    network = emlp((1, 100, 1), a=0.01, sigma_bias=1.0, d=8)
-    params = network.init(KEY)
-    x = jnp.array([[1e30], [-1e38], [jnp.nan], [0.0]])
-    predicted = network.predict(params, x)[:, 0]
-    np.testing.assert_allclose(predicted[:2], 0, atol=1e-6)
-    assert np.isnan(predicted[2])
-    assert np.isfinite(predicted[3])
-
-
-def test_networks_without_a_fast_path_predict_by_apply():
-    network = mlp((3, 4, 2))
-    params, x = network.init(KEY), jnp.ones((5, 3))
-    np.testing.assert_array_equal(network.predict(params, x), network.apply(params, x))
 
 
 @pytest.mark.parametrize("sizes", [(), (3,), (3, 4), (3, 0, 2)])

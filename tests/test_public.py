@@ -49,7 +49,17 @@ def test_importing_the_package_is_instant():
 
 def test_rooms_import_one_way():
     """activations, networks, ... <- learners <- streams <- runs <- experiments <- report <- cli."""
-    order = ["learners", "editing", "streams", "runs", "experiments", "report", "bench", "cli"]
+    order = [
+        "learners",
+        "editing",
+        "data",
+        "streams",
+        "runs",
+        "experiments",
+        "report",
+        "bench",
+        "cli",
+    ]
     for module in pkgutil.walk_packages(elephant_nn.__path__, "elephant_nn."):
         room = module.name.split(".")[1]
         height = order.index(room) if room in order else -1

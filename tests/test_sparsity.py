@@ -42,9 +42,22 @@ def test_slope_of_keeps_the_shape():
     np.testing.assert_allclose(slope_of(jnp.sin)(x), jnp.cos(x), rtol=1e-6)
 
 
-def test_a_function_without_a_limit_in_sight_is_an_error():
-    with pytest.raises(ValueError, match="still moves"):
-        limit_sparsity(lambda x: jnp.sin(jnp.log1p(jnp.abs(x))))
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: jnp.sin(jnp.log1p(jnp.abs(x))), "still moves"),
+        (lambda x: 1 / jnp.log(3 + jnp.abs(x)), "still falls"),
+        (lambda x: (1 + jnp.abs(x)) ** -0.1, "still falls"),
+    ],
+)
+def test_a_function_without_a_limit_in_sight_is_an_error(function, message):
+    with pytest.raises(ValueError, match=message):
+        limit_sparsity(function)
+
+
+def test_functions_that_neither_fall_nor_vanish_have_sparsity_0():
+    assert limit_sparsity(lambda x: 0.05 + 0 * x) == 0
+    assert limit_sparsity(jnp.sin) == pytest.approx(0, abs=1e-3)
 
 
 @pytest.mark.parametrize(("epsilon", "reach"), [(0, 1), (-1, 1), (1, 0)])

@@ -1,5 +1,7 @@
 """A small program for the tests of the runner: real training, in a fraction of a second."""
 
+import os
+import signal
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -17,9 +19,11 @@ STREAM = function_stream(jnp.cos, 0.0, 1.0, samples=20, test_samples=16)
 
 
 def program(method: str, static: Mapping[str, Any]) -> Program:
-    """`method` "train" learns; "fail" cannot be built; "slow" sleeps in every chunk."""
+    """Method "train" learns, "slow" does so slowly, "fail" raises, "die" takes its worker along."""
     if method == "fail":
         raise RuntimeError("this method always fails")
+    if method == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
 
     def learner(floats):
         network = emlp((1, static["neurons"], 1), a=floats["a"], sigma_bias=0.5)

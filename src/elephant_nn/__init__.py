@@ -20,6 +20,8 @@ if TYPE_CHECKING:
         sigmoid,
         tanh,
     )
+    from elephant_nn.data.dataset import Dataset
+    from elephant_nn.data.loading import load
     from elephant_nn.editing import EditReport, edit, edit_report
     from elephant_nn.kernel import (
         kernel_radius,
@@ -29,13 +31,21 @@ if TYPE_CHECKING:
         ntk_closed_form,
         update_effect,
     )
-    from elephant_nn.learners.gradient import gradient, squared_error
+    from elephant_nn.learners.gradient import cross_entropy, gradient, squared_error
     from elephant_nn.learners.learner import Contract, Learner
     from elephant_nn.learners.srnn import set_kl, sr_nn
     from elephant_nn.networks import Network, emlp, mlp
     from elephant_nn.sparsity import limit_sparsity, measured_sparsity, slope_of
+    from elephant_nn.streams.class_incremental import Tasks, class_incremental
+    from elephant_nn.streams.measures import (
+        backward_transfer,
+        forgetting,
+        learning_accuracy,
+        overall_accuracy,
+        task_matrix,
+    )
     from elephant_nn.streams.regression import array_stream, function_stream, sine_stream
-    from elephant_nn.streams.stream import Stream, learn
+    from elephant_nn.streams.stream import Stream, accuracy, learn, shuffled
 
 _HOMES = {
     "activations": (
@@ -51,6 +61,8 @@ _HOMES = {
         "sigmoid",
         "tanh",
     ),
+    "data.dataset": ("Dataset",),
+    "data.loading": ("load",),
     "editing": ("EditReport", "edit", "edit_report"),
     "kernel": (
         "kernel_radius",
@@ -60,13 +72,21 @@ _HOMES = {
         "ntk_closed_form",
         "update_effect",
     ),
-    "learners.gradient": ("gradient", "squared_error"),
+    "learners.gradient": ("cross_entropy", "gradient", "squared_error"),
     "learners.learner": ("Contract", "Learner"),
     "learners.srnn": ("set_kl", "sr_nn"),
     "networks": ("Network", "emlp", "mlp"),
     "sparsity": ("limit_sparsity", "measured_sparsity", "slope_of"),
+    "streams.class_incremental": ("Tasks", "class_incremental"),
+    "streams.measures": (
+        "backward_transfer",
+        "forgetting",
+        "learning_accuracy",
+        "overall_accuracy",
+        "task_matrix",
+    ),
     "streams.regression": ("array_stream", "function_stream", "sine_stream"),
-    "streams.stream": ("Stream", "learn"),
+    "streams.stream": ("Stream", "accuracy", "learn", "shuffled"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -74,11 +94,17 @@ __all__ = [
     "CLASSICAL",
     "Activation",
     "Contract",
+    "Dataset",
     "EditReport",
     "Learner",
     "Network",
     "Stream",
+    "Tasks",
+    "accuracy",
     "array_stream",
+    "backward_transfer",
+    "class_incremental",
+    "cross_entropy",
     "edit",
     "edit_report",
     "elephant",
@@ -88,25 +114,31 @@ __all__ = [
     "emlp",
     "even_bias",
     "fan_in_uniform",
+    "forgetting",
     "function_stream",
     "gradient",
     "kernel_radius",
     "learn",
+    "learning_accuracy",
     "limit_sparsity",
+    "load",
     "measured_sparsity",
     "mlp",
     "normalised_kernel",
     "ntk",
     "ntk_as_printed",
     "ntk_closed_form",
+    "overall_accuracy",
     "relu",
     "set_kl",
+    "shuffled",
     "sigmoid",
     "sine_stream",
     "slope_of",
     "squared_error",
     "sr_nn",
     "tanh",
+    "task_matrix",
     "update_effect",
 ]
 

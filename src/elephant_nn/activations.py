@@ -48,68 +48,64 @@ def elephant_slope(x: ArrayLike, a: ArrayLike = 0.1, d: SupportsFloat = 4) -> Fl
 
 def _in_full_precision(function: Callable, x: ArrayLike, a: ArrayLike) -> Array:
     """`function(x, a)`, half-precision inputs in float32: u^8 leaves float16's range at u = 4."""
-    x, a = _checked_input(x), _checked_width(a)
+    x = _checked_input(x)
     result_type = jnp.result_type(x, a)
-    if jnp.finfo(result_type).bits < 32:
-        x, a = x.astype(jnp.float32), jnp.asarray(a, jnp.float32)
-    return function(x, a).astype(result_type)
+    compute_type = jnp.promote_types(result_type, jnp.float32)
+    a = _checked_width(a, compute_type)
+    if function is _rectangle:
+        a = a.astype(result_type)  # so that |x| = a can be met in x's own precision
+    return function(x.astype(compute_type), a.astype(compute_type)).astype(result_type)
 
 
-def _rectangle(x: Array, a: ArrayLike) -> Array:
+def _rectangle(x: Array, a: Array) -> Array:
     """The bell at d = inf. Its slope is 0 wherever it has one."""
     size = jnp.abs(x)
     shape = jnp.where(size < a, 1.0, jnp.where(size == a, 0.5, 0.0))
     return jnp.where(jnp.isnan(x), x, shape)
 
 
-def _bell(x: Array, a: ArrayLike, d: float) -> Array:
-    return _scaled_bell(x, 1 / jnp.asarray(a), d)
-
-
-def _slope(x: Array, a: ArrayLike, d: float) -> Array:
-    return _scaled_slope(x, 1 / jnp.asarray(a), d)
-
-
-# Below, s = 1/a, u = x s, and y is the bell's value. Each function has its derivative by hand,
-# in an order in which nothing overflows on the way and no inf * 0 arises.
+# Below, u = x/a and y is the bell's value. Each function has its derivative by hand, in an order in
+# which nothing overflows on the way and no inf * 0 arises. The second derivative does not exist at
+# x = 0 for d < 2.
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(2,))
-def _scaled_bell(x: Array, s: Array, d: float) -> Array:
-    return 1 / _denominator(x * s, d)  # where the power overflows, 1/inf is the right value
+def _bell(x: Array, a: Array, d: float) -> Array:
+    return 1 / denominator(x / a, d)  # where the power overflows, 1/inf is the right value
 
 
-@_scaled_bell.defjvp
-def _scaled_bell_jvp(d: float, primals: tuple, tangents: tuple) -> tuple[Array, Array]:
-    (x, s), (x_dot, s_dot) = primals, tangents
-    y, slope = _scaled_bell(x, s, d), _scaled_slope(x, s, d)
-    return y, slope * x_dot + (_inside(x, s, y) * slope / (s * s)) * s_dot
+@_bell.defjvp
+def _bell_jvp(d: float, primals: tuple, tangents: tuple) -> tuple[Array, Array]:
+    (x, a), (x_dot, a_dot) = primals, tangents
+    y, slope = _bell(x, a, d), _slope(x, a, d)
+    return y, slope * x_dot - (_inside(x, a, y) * slope) * a_dot
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(2,))
-def _scaled_slope(x: Array, s: Array, d: float) -> Array:
-    y = _scaled_bell(x, s, d)
+def _slope(x: Array, a: Array, d: float) -> Array:
+    y = _bell(x, a, d)
     # u^(d-1) y is about 1/u far out, so neither product under- or overflows early.
-    return (-d * s) * ((_signed_power(_inside(x, s, y), d - 1) * y) * y)
+    return (-d / a) * ((_signed_power(_inside(x, a, y), d - 1) * y) * y)
 
 
-@_scaled_slope.defjvp
-def _scaled_slope_jvp(d: float, primals: tuple, tangents: tuple) -> tuple[Array, Array]:
-    (x, s), (x_dot, s_dot) = primals, tangents
-    slope = _scaled_slope(x, s, d)
-    y = _scaled_bell(x, s, d)
-    u = _inside(x, s, y)
-    curvature = (d * s * s) * ((_magnitude_power(u, d - 2) * y) * y) * (d + 1 - 2 * d * y)
-    return slope, curvature * x_dot + (slope / s + u * curvature / (s * s)) * s_dot
+@_slope.defjvp
+def _slope_jvp(d: float, primals: tuple, tangents: tuple) -> tuple[Array, Array]:
+    (x, a), (x_dot, a_dot) = primals, tangents
+    y, slope = _bell(x, a, d), _slope(x, a, d)
+    bend = d + 1 - 2 * d * y
+    power = _magnitude_power(_inside(x, a, y), d - 2)
+    curvature = (d / a) * ((power * y) * y) / a * bend
+    return slope, curvature * x_dot + (slope / a) * (bend - 1) * a_dot
 
 
-def _inside(x: Array, s: Array, y: Array) -> Array:
+def _inside(x: Array, a: Array, y: Array) -> Array:
     """u where the bell is not 0, else 1: powers of it stay finite."""
-    u = x * s
+    u = x / a
     return jnp.where(y == 0, jnp.ones_like(u), u)
 
 
-def _denominator(u: Array, d: float) -> Array:
+def denominator(u: Array, d: float) -> Array:
+    """1 + |u|^d, of which the elephant is the reciprocal."""
     return 1 + _magnitude_power(u, d)
 
 
@@ -133,14 +129,15 @@ def _checked_input(x: ArrayLike) -> Array:
     return x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(float)
 
 
-def _checked_width(a: ArrayLike) -> ArrayLike:
-    if isinstance(a, jax.core.Tracer):
-        return a
-    if not np.all(np.isfinite(np.asarray(a, float)) & (np.asarray(a, float) > 0)):
-        raise ValueError(
-            f"elephant: a is the width of the bell and must be finite and above 0, got a={a}"
-        )
-    return a
+def _checked_width(a: ArrayLike, compute_type: Any) -> Array:
+    if not isinstance(a, jax.core.Tracer):
+        values, smallest = np.asarray(a, float), float(jnp.finfo(compute_type).tiny)
+        if not np.all(np.isfinite(values) & (values >= smallest)):
+            raise ValueError(
+                "elephant: a is the width of the bell and must be finite and above 0 "
+                f"(at least {smallest:.2g} in {jnp.dtype(compute_type).name}), got a={a}"
+            )
+    return jnp.asarray(a) if hasattr(a, "dtype") else jnp.asarray(a, compute_type)
 
 
 def _checked_sharpness(d: SupportsFloat) -> float:
@@ -165,14 +162,6 @@ def _elu(x: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Reciprocal:
-    """A function of the form 1 / denominator(scale * x), of which sums can share divisions."""
-
-    scale: ArrayLike
-    denominator: Callable[[Array], Array]
-
-
-@dataclass(frozen=True)
 class Activation:
     """A function with its slope and the proven sparsity of both (1 is sparse, 0 is dense)."""
 
@@ -181,7 +170,6 @@ class Activation:
     slope: Callable[[Array], Array]
     sparsity: float
     slope_sparsity: float
-    reciprocal: Reciprocal | None = None
 
     def __call__(self, x: Array) -> Array:
         return self.value(x)
@@ -189,15 +177,14 @@ class Activation:
 
 def elephant_activation(a: ArrayLike = 0.1, d: SupportsFloat = 4) -> Activation:
     """`elephant` at a fixed width and sharpness, for a network."""
+    _checked_sharpness(d)
+    _checked_width(a, jnp.float32)
     return Activation(
         "elephant",
         partial(elephant, a=a, d=d),
         partial(elephant_slope, a=a, d=d),
         sparsity=1.0,
         slope_sparsity=1.0,
-        reciprocal=None
-        if math.isinf(float(d))
-        else Reciprocal(1 / a, partial(_denominator, d=float(d))),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 import sys
 import time
 import warnings
@@ -347,6 +346,7 @@ def _seeds(seeds: int | None, experiment: Experiment) -> int:
 
 
 def _run(experiment: Experiment, cells: list, out: Path, workers: int | None) -> Outcome:
+    from elephant_nn.runs.executors import cores
     from elephant_nn.runs.progress import progress
     from elephant_nn.runs.run import run_cells
 
@@ -359,7 +359,7 @@ def _run(experiment: Experiment, cells: list, out: Path, workers: int | None) ->
             cells,
             out,
             lanes=experiment.lanes,
-            workers=(os.cpu_count() or 1) if workers is None else workers,
+            workers=cores() if workers is None else workers,
             report=tell,
         )
     for cell, reason in outcome.failed.items():

@@ -15,6 +15,10 @@ class DataError(Exception):
     """A data set could not be had; the message says why and what to try next."""
 
 
+class StoreWarning(UserWarning):
+    """A file of the store was unreadable and set aside."""
+
+
 def make_folder(folder: Path) -> Path:
     """Make a folder that can be written to, or say in one sentence why not."""
     try:

@@ -6,6 +6,7 @@ kernel: where it is zero, nothing is forgotten.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -29,13 +30,17 @@ def ntk(
     one call.
     """
     if x_t.ndim == x.ndim - 1:
-        return ntk(network, params, x, x_t[None])[:, 0]
+        return _ntk(network, params, x, x_t[None])[:, 0]
     if x_t.ndim != x.ndim:
         raise ValueError(
             f"ntk: x_t must be one input of shape {x.shape[1:]} or a batch of them, "
             f"got shape {x_t.shape}"
         )
+    return _ntk(network, params, x, x_t)
 
+
+@partial(jax.jit, static_argnums=0)
+def _ntk(network: Network, params: Params, x: Array, x_t: Array) -> Array:
     def column(point: Array) -> Array:
         out, pull_back = jax.vjp(lambda p: network.apply(p, point[None])[0], params)
         gradients = jax.vmap(lambda e: pull_back(e)[0])(jnp.eye(out.shape[0], dtype=out.dtype))

@@ -7,7 +7,6 @@ need no framework, and any framework can call them.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any, SupportsFloat
 
@@ -33,14 +32,9 @@ class Network:
     init: Callable[[Key[Array, ""]], Params]
     features: Callable[[Params, Array], Array]
     head: Callable[[Params, Array], Array]
-    fast_predict: Callable[[Params, Array], Array] | None = None
 
     def apply(self, params: Params, x: Float[Array, "n ..."]) -> Float[Array, "n out"]:
         return self.head(params, self.features(params, x))
-
-    def predict(self, params: Params, x: Float[Array, "n ..."]) -> Float[Array, "n out"]:
-        """`apply` for when no gradient is wanted: the same numbers up to rounding, maybe faster."""
-        return (self.fast_predict or self.apply)(params, x)
 
 
 def mlp(
@@ -91,42 +85,7 @@ def mlp(
         out = h @ params[-1]["w"]
         return out + params[-1]["b"] if output_bias else out
 
-    one_to_one = len(sizes) == 3 and sizes[0] == sizes[2] == 1 and not output_bias
-    return Network(init, features, head, partial(_by_units, activation) if one_to_one else None)
-
-
-def _by_units(activation: Callable[[Array], Array], params: Params, x: Array) -> Array:
-    """A curve through many points: add up eight units at a time instead of storing all of them.
-
-    The points-by-units matrix of 1000 points and 1000 units leaves the cache as soon as a few
-    networks run side by side; a running sum stays in registers.
-    """
-    step = 8
-    bell = activation.reciprocal if isinstance(activation, Activation) else None
-    scale = 1.0 if bell is None else bell.scale
-    v, b, u = params[0]["w"][0] * scale, params[0]["b"] * scale, params[1]["w"][:, 0]
-    units = jnp.pad(jnp.stack([v, b, u]), ((0, 0), (0, -len(u) % step)))
-
-    def add(i: Array, total: Array) -> Array:
-        v, b, u = jax.lax.dynamic_slice_in_dim(units, i * step, step, axis=1)
-        z = [x[:, 0] * v[j] + b[j] for j in range(step)]
-        if bell is None:
-            return total + sum(u[j] * activation(z[j]) for j in range(step))
-        fractions = [(u[j], bell.denominator(z[j])) for j in range(step)]
-        return total + _sum_of_four(fractions[:4]) + _sum_of_four(fractions[4:])
-
-    total = jax.lax.fori_loop(0, units.shape[1] // step, add, jnp.zeros_like(x[:, 0]))
-    return total[:, None]
-
-
-def _sum_of_four(fractions: list[tuple[Array, Array]]) -> Array:
-    """u/q summed over four fractions with one division, the slowest instruction by far."""
-    # The bound keeps the product finite; it moves a value below 1e-9 to 1e-9. NaN passes.
-    fractions = [(u, jnp.where(q > 1e9, 1e9, q)) for u, q in fractions]
-    while len(fractions) > 1:
-        pairs = zip(fractions[::2], fractions[1::2], strict=True)
-        fractions = [(u * q_next + u_next * q, q * q_next) for (u, q), (u_next, q_next) in pairs]
-    return fractions[0][0] / fractions[0][1]
+    return Network(init, features, head)
 
 
 def emlp(

@@ -44,24 +44,40 @@ def slope_of(function: ScalarFunction) -> ScalarFunction:
 def limit_sparsity(function: ScalarFunction, points: int = 20_000) -> float:
     r"""$S(\sigma)$, the limit: first the range grows at a fixed epsilon, then epsilon shrinks.
 
-    Both limits are taken along powers of ten, up to inputs of 1e16 and down to 1e-4, by when the
-    share must have stopped moving: a function that still moves there (with the logarithm of x,
-    say) is an error, not a guess.
+    The range is followed up to inputs of 1e16, epsilon down to 1e-4. By then the share must have
+    stopped moving, and the function must have stopped falling: one that still falls there, like
+    1/log(x), is an error, not a guess. Bells wider than 1e16 are out of sight.
     """
     tolerance = 1e-3
+    _check_has_settled(function, smallest=1e-4)
     shares = []
     for epsilon in (1e-1, 1e-2, 1e-3, 1e-4):
-        reaches = [measured_sparsity(function, epsilon, 10.0**k, points) for k in range(2, 17, 2)]
-        if abs(reaches[-1] - reaches[-2]) > tolerance:
+        before, after = (measured_sparsity(function, epsilon, c, points) for c in (1e14, 1e16))
+        if abs(after - before) > tolerance:
             raise ValueError(
                 f"limit_sparsity: at epsilon={epsilon} the share still moves from "
-                f"{reaches[-2]:.4f} to {reaches[-1]:.4f} between inputs of 1e14 and 1e16; "
+                f"{before:.4f} to {after:.4f} between inputs of 1e14 and 1e16; "
                 "use measured_sparsity(function, epsilon, reach) at the reach you care about"
             )
-        shares.append(reaches[-1])
+        shares.append(after)
     if abs(shares[-1] - shares[-2]) > tolerance:
         raise ValueError(
             f"limit_sparsity: the share still moves with epsilon, {shares}; "
             "use measured_sparsity(function, epsilon, reach) at the epsilon you care about"
         )
     return shares[-1]
+
+
+def _check_has_settled(function: ScalarFunction, smallest: float) -> None:
+    """Refuse a function that is above the smallest epsilon far out, but still falling."""
+    for sign in (-1.0, 1.0):
+        near, far = (
+            float(jnp.max(jnp.abs(function(sign * jnp.linspace(c / 2, c, 1001)))))
+            for c in (1e10, 1e16)
+        )
+        if smallest < far < 0.99 * near:
+            raise ValueError(
+                f"limit_sparsity: the function still falls, from {near:.3g} around {sign * 1e10:g} "
+                f"to {far:.3g} around {sign * 1e16:g}, so no limit is in sight; "
+                "use measured_sparsity(function, epsilon, reach) at the reach you care about"
+            )

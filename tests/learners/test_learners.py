@@ -29,6 +29,12 @@ def test_gradient_takes_exactly_its_updates(optimiser):
         np.testing.assert_allclose(ours, expected, rtol=1e-5, atol=1e-7)
 
 
+def test_targets_of_another_shape_are_refused():
+    learner = gradient(mlp((1, 10, 1)), optax.sgd(0.1))
+    with pytest.raises(ValueError, match=r"targets of shape \(2,\) must match"):
+        learner.update(learner.init(KEY), (BATCH[0], BATCH[1][:, 0]))
+
+
 def test_predict_changes_nothing():
     learner = gradient(mlp((1, 10, 1)), optax.adam(1e-2))
     state = learner.init(KEY)

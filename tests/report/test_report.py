@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import re
 
@@ -25,6 +26,7 @@ def row(entry, seed, mse, settings=None, **more):
         "hyper": json.dumps(cell.hyper, sort_keys=True),
         "seed": seed,
         "status": "ok" if mse is not None else "diverged",
+        "versions": "elephant-nn 0, jax 0",
         "passes": 1,
         "task_boundary": False,
         "mse": mse,
@@ -48,6 +50,8 @@ def test_mean_and_standard_error_by_hand():
 def test_diverged_runs_are_counted_and_left_out_of_the_mean():
     summary = summarise(frame(row(EMLP, 0, 1.0), row(EMLP, 1, None)), "mse")
     assert (summary.mean, summary.se, summary.runs, summary.diverged) == (1.0, None, 1, 1)
+    odd = frame(row(EMLP, 0, 1.0), {**row(EMLP, 1, 5.0), "status": "diverged"})
+    assert summarise(odd, "mse").mean == 1.0
 
 
 def test_the_table_takes_reported_seeds_and_tuned_settings_only():
@@ -78,27 +82,55 @@ def test_every_format_says_the_number():
     assert "| EMLP | 0.2500 ± 0.1250 | 0.0081 ± 0.0009 | 2 |" in FORMATS["markdown"](SINE, rows)
 
 
-def test_choice_is_by_the_choosing_seeds_and_wants_whole_settings():
-    good, better, broken, partial = ({**EMLP.settings, "lr": lr} for lr in (1e-3, 3e-4, 1e-4, 3e-5))
-    rows = [row(EMLP, 1000 + i, mse, good) for i, mse in enumerate((0.2, 0.2))]
-    rows += [row(EMLP, 1000 + i, mse, better) for i, mse in enumerate((0.1, 0.2))]
-    rows += [row(EMLP, 1000, 0.01, broken), row(EMLP, 1001, None, broken)]
-    rows += [row(EMLP, 1000, 0.01, partial)]
-    rows += [row(EMLP, 0, 0.001, good)]  # a reported seed must not decide
-    hyper, summary = best_setting(frame(*rows), SINE, EMLP)
-    assert hyper == better
+GRID = dataclasses.replace(EMLP, grid={"lr": (1e-3, 3e-4, 1e-4)})
+SMALL = dataclasses.replace(SINE, entries=(GRID,))
+FIRST, SECOND, THIRD = GRID.candidates()
+
+
+def swept(**runs):
+    """Rows on the choosing seeds: first=(0.1, None) is two runs, the second diverged."""
+    settings = {"first": FIRST, "second": SECOND, "third": THIRD}
+    return [
+        row(EMLP, 1000 + i, mse, settings[name])
+        for name, values in runs.items()
+        for i, mse in enumerate(values)
+    ]
+
+
+def test_the_choice_is_by_the_choosing_seeds():
+    rows = swept(first=(0.2, 0.2), second=(0.1, 0.2), third=(0.3, 0.3))
+    rows += [row(EMLP, 0, 0.001, FIRST)]  # a reported seed must not decide
+    hyper, summary = best_setting(frame(*rows), SMALL, GRID)
+    assert hyper == SECOND
     assert summary.mean == pytest.approx(0.15)
 
 
+def test_settings_are_compared_on_the_seeds_they_share():
+    rows = swept(first=(0.2, 0.2), second=(0.1, 0.2), third=(0.3, 0.3, 0.001))
+    hyper, summary = best_setting(frame(*rows), SMALL, GRID)
+    assert (hyper, summary.runs) == (SECOND, 2)
+
+
+def test_a_setting_that_diverged_is_not_chosen():
+    rows = swept(first=(0.2, 0.2), second=(0.1, None), third=(0.3, 0.3))
+    assert best_setting(frame(*rows), SMALL, GRID)[0] == FIRST
+
+
+def test_nothing_is_chosen_from_part_of_a_grid():
+    rows = frame(*swept(first=(0.2,), second=(0.1,)))
+    assert best_setting(rows, SMALL, GRID) is None
+    assert "2 of 3 settings have runs" in SWEEP_FORMATS["table"](SMALL, rows)
+
+
 def test_the_sweep_table_shows_both_numbers():
-    rows = frame(row(EMLP, 1000, 0.5), row(EMLP, 0, 0.75))
-    text = SWEEP_FORMATS["table"](SINE, rows)
+    rows = frame(*swept(first=(0.6,), second=(0.7,), third=(0.5,)), row(EMLP, 0, 0.75, THIRD))
+    text = SWEEP_FORMATS["table"](SMALL, rows)
     assert "0.5000 (1)" in text
     assert "0.7500 (1)" in text
-    (record,) = json.loads(SWEEP_FORMATS["json"](SINE, rows))
+    (record,) = json.loads(SWEEP_FORMATS["json"](SMALL, rows))
     assert (record["chosen_mean"], record["mean"], record["paper_mean"]) == (0.5, 0.75, 0.0081)
-    assert "0.7500 (1)" in SWEEP_FORMATS["markdown"](SINE, rows)
-    assert ",0.75," in SWEEP_FORMATS["csv"](SINE, rows)
+    assert "0.7500 (1)" in SWEEP_FORMATS["markdown"](SMALL, rows)
+    assert ",0.75," in SWEEP_FORMATS["csv"](SMALL, rows)
 
 
 def pictured(entry):

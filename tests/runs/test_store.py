@@ -6,8 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from elephant_nn.files import StorageError, remove_leftovers, write_whole
-from elephant_nn.runs.store import StoreWarning, done_cells, has_shard, read_rows, write_rows
+from elephant_nn.files import StorageError, StoreWarning, remove_leftovers, write_whole
+from elephant_nn.runs.store import done_cells, has_shard, read_rows, write_rows
 
 ROW = {"cell": "c1", "method": "m", "mse": 0.5, "mse_curve": [1.0, 0.5], "kernel": [[1.0], [2.0]]}
 

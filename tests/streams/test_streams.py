@@ -47,6 +47,19 @@ def test_learn_is_the_loop_one_would_write():
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), state, loop)
 
 
+def test_measuring_rarely_changes_the_curve_only():
+    stream = function_stream(jnp.cos, 0, 1, samples=10, test_samples=5)
+    learner = gradient(mlp((1, 8, 1)), optax.sgd(0.1))
+    state, curve = learn(learner, stream, KEY)
+    rare_state, rare = learn(learner, stream, KEY, evaluate_every=4)
+    np.testing.assert_allclose(rare, curve[jnp.array([3, 7, 9])], rtol=1e-4)
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), state, rare_state
+    )
+    with pytest.raises(ValueError, match="evaluate_every must be 1 or more, got 0"):
+        learn(learner, stream, KEY, evaluate_every=0)
+
+
 def test_an_elephant_remembers_the_sine_and_relu_does_not():
     elephant = gradient(
         emlp((1, 1000, 1), a=0.04, sigma_bias=0.64, d=8), optax.adam(1e-4), updates=10

@@ -19,8 +19,13 @@ class GradientState(NamedTuple):
     optimiser: Any
 
 
-def squared_error(out: Float[Array, "n k"], y: Float[Array, "n k"]) -> Float[Array, ""]:
+def squared_error(out: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, ""]:
     """Mean over the batch of the squared error."""
+    if out.shape != y.shape:
+        raise ValueError(
+            f"squared_error: outputs of shape {out.shape} and targets of shape {y.shape} must "
+            "match; give targets one column an output, as in y[:, None]"
+        )
     return jnp.mean((out - y) ** 2)
 
 
@@ -65,6 +70,6 @@ def gradient(
         return jax.lax.fori_loop(0, updates, lambda _, s: step(s, batch), state)
 
     def predict(state: GradientState, x: Array) -> Array:
-        return network.predict(state.params, x)
+        return network.apply(state.params, x)
 
     return Learner(init, update, predict)

@@ -86,6 +86,8 @@ def _sine_stages(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
             ax.set_xticks([0, 0.5, 1, 1.5, 2])
             if i == len(found) - 1:
                 ax.set_xlabel("x")
+            if j == 0:
+                ax.set_ylabel("f(x), normalised kernel")
     legend_below(drawn, axes[0])
     return drawn
 
@@ -135,6 +137,7 @@ def _edit(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
         ax.set_xlabel("x")
         ax.set_xlim(0, 2)
         ax.set_xticks([0, 0.5, 1, 1.5, 2])
+    axes[0].set_ylabel("f(x)")
     legend_below(drawn, axes[0])
     return drawn
 

@@ -47,8 +47,7 @@ def write_page(out: Path) -> Path:
 
 def _page(sections: list[tuple[Experiment, str]]) -> str:
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    packages = ("elephant-nn", "jax", "optax", "numpy", "polars")
-    versions = ", ".join(f"{name} {version(name)}" for name in packages)
+    versions = f"elephant-nn {version('elephant-nn')}"
     links = "".join(f'<a href="#{e.name}">{escape(e.name)}</a>' for e, _ in sections)
     body = "\n".join(html for _, html in sections) or (
         "<p>The store is empty. Run <code>elephant reproduce sine</code> first.</p>"
@@ -89,6 +88,7 @@ def _section(experiment: Experiment, rows: pl.DataFrame, out: Path) -> str:
             f"<pre>{escape(chr(10).join(commands))}</pre>",
             *(_table(grid) for grid in grids if grid.lines),
             *map(_figure, figures),
+            f'<p class="note">Run with {escape("; ".join(sorted(set(rows["versions"]))))}.</p>',
             "</section>",
         ]
     )

@@ -1,7 +1,6 @@
 """From rows to numbers: mean and standard error over seeds, and the choice of settings."""
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +63,7 @@ class TableRow:
 
 
 def summarise(rows: pl.DataFrame, metric: str) -> Summary:
-    values = rows[metric].drop_nulls().to_numpy()
+    values = rows.filter(pl.col("status") == "ok")[metric].drop_nulls().to_numpy()
     n = len(values)
     se = float(np.std(values, ddof=1) / np.sqrt(n)) if n > 1 else None
     return Summary(float(values.mean()) if n else None, se, n, rows.height - n)
@@ -181,22 +180,30 @@ def runs_of(
 
 
 def best_setting(
-    rows: pl.DataFrame,
-    experiment: Experiment,
-    entry: Entry,
-    candidates: Iterable[Hyper] | None = None,
+    rows: pl.DataFrame, experiment: Experiment, entry: Entry
 ) -> tuple[Hyper, Summary] | None:
     """The setting with the best mean of the first metric on the seeds kept for choosing.
 
-    A setting with a diverged run is not eligible, nor one with fewer runs than the others.
+    All settings of the grid are compared on the same seeds, those that every one of them has; a
+    setting with a diverged run among them is not eligible. None while the grid is incomplete.
     """
     metric = experiment.metrics[0]
-    tried = []
-    for hyper in entry.candidates() if candidates is None else candidates:
-        mine = runs_of(rows, experiment, entry, hyper, reported=False)
-        if mine.height:
-            tried.append((hyper, summarise(mine, metric.name)))
-    most = max((summary.runs for _, summary in tried), default=0)
-    whole = [(h, s) for h, s in tried if s.runs == most and not s.diverged and s.mean is not None]
+    tried = [
+        (hyper, runs_of(rows, experiment, entry, hyper, reported=False))
+        for hyper in entry.candidates()
+    ]
+    common = set.intersection(*(set(mine["seed"]) if mine.height else set() for _, mine in tried))
+    compared = [
+        (hyper, summarise(mine.filter(pl.col("seed").is_in(list(common))), metric.name))
+        for hyper, mine in tried
+        if common
+    ]
+    whole = [(h, s) for h, s in compared if s.mean is not None and not s.diverged]
     sign = 1 if metric.better == "lower" else -1
     return min(whole, key=lambda pair: sign * (pair[1].mean or 0.0), default=None)
+
+
+def tried_settings(rows: pl.DataFrame, experiment: Experiment, entry: Entry) -> int:
+    """How many settings of the grid have at least one run on the seeds kept for choosing."""
+    found = (runs_of(rows, experiment, entry, h, reported=False) for h in entry.candidates())
+    return sum(mine.height > 0 for mine in found)

@@ -15,6 +15,7 @@ from elephant_nn.report.statistics import (
     TableRow,
     selection,
     table,
+    tried_settings,
 )
 
 
@@ -60,10 +61,12 @@ def comparison(experiment: Experiment, rows: pl.DataFrame) -> Grid:
     notes = [experiment.notes] if experiment.notes else []
     for row in found:
         if row.rivals:
-            others = ", ".join(f"{name} {ours(rival, row.metric)}" for name, rival in row.rivals)
+            others = ", ".join(
+                f"{name} {ours(rival, row.metric)} ({rival.runs})" for name, rival in row.rivals
+            )
             notes.append(
                 f"{row.title} is the best of its kind on the seeds used for choosing; on the "
-                f"reported seeds the others give: {others}."
+                f"reported seeds the others give (runs): {others}."
             )
     return Grid(f"{experiment.title} ({experiment.source})", header, lines, notes)
 
@@ -86,10 +89,25 @@ def choices(experiment: Experiment, rows: pl.DataFrame) -> Grid:
         ["method", "chosen setting", "seeds it was chosen on", "fresh seeds", "paper"],
         lines,
         [
+            *_incomplete(experiment, rows),
             "The paper chooses and reports on the same runs, which flatters every row: compare its "
             "numbers with the third column, and believe the fourth.",
         ],
     )
+
+
+def _incomplete(experiment: Experiment, rows: pl.DataFrame) -> list[str]:
+    """A sentence for each method whose grid has been begun but not finished."""
+    chosen = {row.method for row in selection(experiment, rows)}
+    sentences = []
+    for entry in experiment.entries:
+        done = tried_settings(rows, experiment, entry) if entry.grid else 0
+        if done and entry.method not in chosen:
+            sentences.append(
+                f"{entry.title}: {done} of {len(entry.candidates())} settings have runs, or they "
+                f"share no seed; nothing is chosen before elephant sweep {experiment.name} is done."
+            )
+    return sentences
 
 
 def as_text(grid: Grid) -> str:

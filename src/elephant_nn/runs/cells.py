@@ -11,7 +11,7 @@ Value = float | int | str
 Hyper = Mapping[str, Value]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cell:
     """One run. Floats among the hyper-parameters are traced; whole numbers and names are static.
 
@@ -22,6 +22,12 @@ class Cell:
     method: str
     settings: tuple[tuple[str, Value], ...]
     seed: int
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Cell) and self.id == other.id  # 8 and 8.0 are different settings
+
+    def __hash__(self) -> int:
+        return hash(self.id)
 
     @classmethod
     def of(cls, experiment: str, method: str, hyper: Hyper, seed: int) -> "Cell":
@@ -58,7 +64,8 @@ def grid(axes: Mapping[str, Iterable[Value]]) -> Iterator[dict[str, Value]]:
 
 def group_cells(cells: Iterable[Cell]) -> list[list[Cell]]:
     """Cells that share one compiled program, together, in the order they come, each once."""
-    groups: dict[tuple, list[Cell]] = {}
+    groups: dict[str, list[Cell]] = {}
     for cell in dict.fromkeys(cells):
-        groups.setdefault((cell.experiment, cell.method, cell.static), []).append(cell)
+        shared = digest(cell.experiment, cell.method, cell.static, sorted(cell.floats))
+        groups.setdefault(shared, []).append(cell)
     return list(groups.values())

@@ -1,5 +1,6 @@
 """Checkpoints of a shard in the middle: safetensors, so nothing in them can run."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from elephant_nn.files import set_aside, write_whole
+from elephant_nn.files import StoreWarning, set_aside, write_whole
 
 
 def save_checkpoint(path: Path, chunk: int, tree: Any) -> None:
@@ -32,7 +33,8 @@ def load_checkpoint(path: Path, like: Any) -> tuple[int, Any] | None:
             stored = [file.get_tensor(name) for name in sorted(file.keys())]
         restored = [_like(value, leaf) for value, leaf in zip(stored, leaves, strict=True)]
     except (SafetensorError, KeyError, TypeError, ValueError, OSError):
-        set_aside(path, "is not a checkpoint of this shard")
+        sentence = set_aside(path, "is damaged or of another version")
+        warnings.warn(sentence, StoreWarning, stacklevel=2)
         return None
     return chunk, jax.tree.unflatten(structure, restored)
 

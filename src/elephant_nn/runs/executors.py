@@ -13,7 +13,7 @@ def local_pool(workers: int) -> ProcessPoolExecutor:
     For small networks one single-threaded process a core beats one program on all cores. Workers
     hold nothing that is not in the store, and leave when this process does, however it ends.
     """
-    threads = max(1, (os.cpu_count() or 1) // workers)
+    threads = max(1, cores() // workers)
     return ProcessPoolExecutor(
         workers,
         mp_context=multiprocessing.get_context("spawn"),  # JAX's threads do not survive a fork
@@ -22,10 +22,18 @@ def local_pool(workers: int) -> ProcessPoolExecutor:
     )
 
 
+def cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def stop_pool(pool: ProcessPoolExecutor) -> None:
-    """End the workers at once: what they had not finished is run again another time."""
+    """End the workers of a pool at once: what they had not finished is run again another time."""
+    processes = list((pool._processes or {}).values())
     pool.shutdown(wait=False, cancel_futures=True)
-    for process in multiprocessing.active_children():
+    for process in processes:
         process.terminate()
 
 

@@ -15,15 +15,17 @@ def progress(label: str, quiet_seconds: float = 10.0) -> Iterator[Report]:
         with _bar(label) as bar:
             yield bar
         return
-    started, last = time.monotonic(), -quiet_seconds
+    started, last, kept = time.monotonic(), -quiet_seconds, -1.0
 
     def report(done: float, total: int) -> None:
-        nonlocal last
+        nonlocal last, kept
+        kept = done if kept < 0 else kept  # what was in the store took no time
         elapsed = time.monotonic() - started
         if elapsed - last < quiet_seconds and done < total:
             return
         last = elapsed
-        left = f", about {elapsed / done * (total - done):.0f} s left" if 0 < done < total else ""
+        rest = elapsed / (done - kept) * (total - done) if kept < done < total else 0
+        left = f", about {rest:.0f} s left" if rest else ""
         print(f"{label}: {done:.0f} of {total} runs, {elapsed:.0f} s{left}", file=sys.stderr)
 
     yield report

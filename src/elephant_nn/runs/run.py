@@ -1,6 +1,5 @@
 """Run cells: skip what the store has, spread the rest over workers, keep each shard as it ends."""
 
-import contextlib
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -13,8 +12,6 @@ from elephant_nn.runs.executors import local_pool, stop_pool
 from elephant_nn.runs.progress import Report
 from elephant_nn.runs.shard import ProgramFactory, Shard, run_shard
 from elephant_nn.runs.store import Row, done_cells, has_shard, rows_folder, write_rows
-
-_ATTEMPTS = 3
 
 
 @dataclass
@@ -57,15 +54,16 @@ def run_cells(
 
     Each shard is stored the moment it ends, so a kill at any time loses only shards under way, and
     the same call goes on from there. A shard that raises is reported and not stored; one whose
-    worker dies is run again, three times at most. With `workers=0` everything runs in this
-    process.
+    worker dies is run once more, alone. With `workers=0` everything runs in this process.
     """
     cells = list(dict.fromkeys(cells))
     if not cells:
         return Outcome()
     experiment = cells[0].experiment
-    folder, scratch = rows_folder(out, experiment), out / experiment / "unfinished"
-    remove_leftovers(make_folder(folder))
+    folder = make_folder(rows_folder(out, experiment))
+    scratch = make_folder(out / experiment / "unfinished")
+    for place in (folder, scratch):
+        remove_leftovers(place)
     stored = done_cells(folder)
     missing = [cell for cell in cells if cell.id not in stored]
     outcome = Outcome(kept=len(cells) - len(missing))
@@ -74,13 +72,11 @@ def run_cells(
     job.tell([])
     if workers == 0:
         for shard in shards:
-            job.keep(shard, run_shard(shard, scratch, checkpoint_seconds))
-            job.tell([])
-    attempts = dict.fromkeys(shards, 0)
+            job.run_here(shard)
     while workers and shards:
-        shards = job.spread(shards, attempts, min(workers, len(shards)))
-    with contextlib.suppress(OSError):  # not empty: another command's, or a failed shard's
-        scratch.rmdir()
+        suspects, shards = job.spread(shards, min(workers, len(shards)))
+        for shard in suspects:
+            job.run_alone(shard)
     return outcome
 
 
@@ -111,43 +107,67 @@ class _Job:
         except (OSError, ValueError):
             return 0.0
 
-    def spread(self, shards: list[Shard], attempts: dict[Shard, int], workers: int) -> list[Shard]:
-        """Run shards on one pool. If a worker dies the pool is lost: return what to redo."""
+    def run_here(self, shard: Shard) -> None:
+        task: Future = Future()
+        try:
+            task.set_result(run_shard(shard, self.scratch, self.checkpoint_seconds))
+        except Exception as error:  # what a pool does with a task that raises
+            task.set_exception(error)
+        self.settle(shard, task)
+        self.tell([])
+
+    def settle(self, shard: Shard, task: Future) -> None:
+        error = task.exception()
+        if error is None:
+            self.keep(shard, task.result())
+        else:
+            self.fail(shard, f"{type(error).__name__}: {error}")
+
+    def spread(self, shards: list[Shard], workers: int) -> tuple[list[Shard], list[Shard]]:
+        """Run shards on one pool. If a worker dies the pool is lost with all it had in hand.
+
+        Returns those, any of which may have killed it, and the shards that were not begun.
+        """
         waiting, running = list(reversed(shards)), dict[Future, Shard]()
         pool = local_pool(workers)
         try:
             while waiting or running:
                 while waiting and len(running) <= workers:
-                    shard = waiting.pop()
-                    if has_shard(self.folder, shard.id):  # another command was here first
-                        self.outcome.kept += len(shard.cells)
+                    if has_shard(self.folder, waiting[-1].id):  # another command was here first
+                        self.outcome.kept += len(waiting.pop().cells)
                         continue
-                    task = pool.submit(run_shard, shard, self.scratch, self.checkpoint_seconds)
-                    running[task] = shard
-                for future in wait(running, timeout=0.5, return_when=FIRST_COMPLETED).done:
-                    error = future.exception()
-                    if isinstance(error, BrokenProcessPool):
-                        raise error
-                    shard = running.pop(future)
-                    if error is None:
-                        self.keep(shard, future.result())
-                    else:
-                        self.fail(shard, f"{type(error).__name__}: {error}")
+                    task = pool.submit(
+                        run_shard, waiting[-1], self.scratch, self.checkpoint_seconds
+                    )
+                    running[task] = waiting.pop()
+                done = wait(running, timeout=0.5, return_when=FIRST_COMPLETED).done
+                lost = [task for task in done if isinstance(task.exception(), BrokenProcessPool)]
+                for task in done.difference(lost):
+                    self.settle(running.pop(task), task)
                 self.tell(running.values())
+                if lost:
+                    break
         except BrokenProcessPool:
-            return list(reversed(waiting)) + self.to_redo(running.values(), attempts)
+            pass  # noticed while handing out work; nothing was taken from the queue
         except BaseException:
             stop_pool(pool)
             raise
-        pool.shutdown()
-        return []
+        finished = [task for task in running if task.done() and task.exception() is None]
+        for task in finished:
+            self.settle(running.pop(task), task)
+        stop_pool(pool)
+        return list(running.values()), list(reversed(waiting))
 
-    def to_redo(self, lost: Iterable[Shard], attempts: dict[Shard, int]) -> list[Shard]:
-        again = []
-        for shard in lost:
-            attempts[shard] += 1
-            if attempts[shard] < _ATTEMPTS:
-                again.append(shard)
+    def run_alone(self, shard: Shard) -> None:
+        """Run a shard that may have killed its worker where it can harm no other."""
+        pool = local_pool(1)
+        try:
+            task = pool.submit(run_shard, shard, self.scratch, self.checkpoint_seconds)
+            while not wait([task], timeout=0.5).done:
+                self.tell([shard])
+            if isinstance(task.exception(), BrokenProcessPool):
+                self.fail(shard, "its worker died twice (out of memory?)")
             else:
-                self.fail(shard, f"its worker died {_ATTEMPTS} times (out of memory?)")
-        return again
+                self.settle(shard, task)
+        finally:
+            stop_pool(pool)

@@ -143,7 +143,9 @@ def _row(cell: Cell, program: Program, outputs: dict[str, np.ndarray], died: int
     columns: Row = {}
     for name, value in program.finish(outputs).items():
         value = np.asarray(value)
-        if value.ndim == 0:
+        if died:  # what came after depends on when the other lanes stopped
+            columns[name] = None
+        elif value.ndim == 0:
             columns[name] = float(value) if np.isfinite(value) else None
         else:
             columns[name] = value.tolist()

@@ -15,13 +15,9 @@ from typing import Any
 
 import polars as pl
 
-from elephant_nn.files import StorageError, set_aside, write_whole
+from elephant_nn.files import StorageError, StoreWarning, set_aside, write_whole
 
 Row = dict[str, Any]
-
-
-class StoreWarning(UserWarning):
-    """A file of the store was unreadable and set aside."""
 
 
 def rows_folder(out: Path, experiment: str) -> Path:

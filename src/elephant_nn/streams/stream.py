@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
+from elephant_nn.learners.gradient import squared_error
 from elephant_nn.learners.learner import Batch, Contract, Learner, State
 
 Measure = Callable[[Array, Array], Array]
@@ -24,6 +26,15 @@ def shuffled(key: Key[Array, ""], n: int) -> Int[Array, " n"]:
     return jax.random.permutation(key, n)
 
 
+def as_stored(x: Array) -> Array:
+    return x
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["x", "y", "test_x", "test_y"],
+    meta_fields=["batch_size", "order", "contract", "shown", "transform"],
+)
 @dataclass(frozen=True)
 class Stream:
     """Samples `x`, `y` shown in batches, each once, and a test set to measure on.
@@ -41,7 +52,7 @@ class Stream:
     order: Callable[[Array, int], Array] = in_order
     contract: Contract = Contract()
     shown: int | None = None
-    transform: Callable[[Array], Array] = lambda x: x
+    transform: Callable[[Array], Array] = as_stored
 
     @property
     def steps(self) -> int:
@@ -52,11 +63,8 @@ class Stream:
         return self.transform(self.x[rows]), self.y[rows]
 
 
-def mean_squared_error(out: Array, y: Array) -> Float[Array, ""]:
-    return jnp.mean((out - y) ** 2)
-
-
 def accuracy(out: Float[Array, "n k"], y: Int[Array, " n"]) -> Float[Array, ""]:
+    """Share of rows whose largest output is the label's."""
     return jnp.mean(jnp.argmax(out, -1) == y)
 
 
@@ -75,40 +83,64 @@ def travel(
     state: State,
     start: int | Int[Array, ""],
     steps: int,
-    measure: Measure = mean_squared_error,
+    measure: Measure = squared_error,
+    evaluate_every: int = 1,
 ) -> Passage:
-    """Learn `steps` batches from batch `start` on, measuring on the test set after each.
+    """Learn `steps` batches from batch `start` on, measuring on the test set as it goes.
 
     Pure and traceable, so whole stretches compile and many learners run side by side under vmap.
+    The curve has a point after every `evaluate_every` batches, and one after the last batch.
     """
+    _agree(learner, stream)
+    test_x = stream.transform(stream.test_x)
 
-    def step(carry: tuple[State, State], t: Array) -> tuple[tuple[State, State], Array]:
-        before = carry[0]
-        after = learner.update(before, stream.batch(order, t))
-        return (after, before), measure(
-            learner.predict(after, stream.transform(stream.test_x)), stream.test_y
-        )
+    def step(carry: tuple[State, State], t: Array) -> tuple[tuple[State, State], None]:
+        return (learner.update(carry[0], stream.batch(order, t)), carry[0]), None
 
-    (state, before), curve = jax.lax.scan(step, (state, state), start + jnp.arange(steps))
-    return Passage(state, before, curve)
+    def stretch(carry: tuple[State, State], times: Array) -> tuple[tuple[State, State], Array]:
+        carry, _ = jax.lax.scan(step, carry, times)
+        return carry, measure(learner.predict(carry[0], test_x), stream.test_y)
+
+    times, whole = start + jnp.arange(steps), steps // evaluate_every * evaluate_every
+    carry, curve = jax.lax.scan(stretch, (state, state), times[:whole].reshape(-1, evaluate_every))
+    if whole < steps:
+        carry, last = stretch(carry, times[whole:])
+        curve = jnp.append(curve, last)
+    return Passage(*carry, curve)
 
 
-def learn(
-    learner: Learner, stream: Stream, key: Key[Array, ""], measure: Measure = mean_squared_error
-) -> tuple[State, Float[Array, " steps"]]:
-    """Send a learner down a whole stream; returns its last state and the curve of its measure."""
+def _agree(learner: Learner, stream: Stream) -> None:
     refused = stream.contract.refusals(learner.needs)
     if refused:
         raise ValueError(
-            f"learn: this learner needs {', '.join(refused)}, which the stream does not grant; "
+            f"this learner needs {', '.join(refused)}, which the stream does not grant; "
             "grant it in the stream's contract, so that the result says so"
         )
-    init_key, order_key = jax.random.split(key)
 
-    @jax.jit
-    def run() -> Passage:
-        order = stream.order(order_key, len(stream.x))
-        return travel(learner, stream, order, learner.init(init_key), 0, stream.steps, measure)
 
-    passage = run()
+def learn(
+    learner: Learner,
+    stream: Stream,
+    key: Key[Array, ""],
+    measure: Measure = squared_error,
+    evaluate_every: int = 1,
+) -> tuple[State, Float[Array, " points"]]:
+    """Send a learner down a whole stream; returns its last state and the curve of its measure.
+
+    Compiles once for a learner and the shape of a stream. The curve has a point after every
+    `evaluate_every` batches, and one after the last; measure rarely where the test set is large.
+    """
+    if not evaluate_every >= 1:
+        raise ValueError(f"learn: evaluate_every must be 1 or more, got {evaluate_every}")
+    passage = _learn(stream, key, learner, measure, evaluate_every)
     return passage.state, passage.curve
+
+
+@partial(jax.jit, static_argnames=("learner", "measure", "evaluate_every"))
+def _learn(
+    stream: Stream, key: Array, learner: Learner, measure: Measure, evaluate_every: int
+) -> Passage:
+    init_key, order_key = jax.random.split(key)
+    order = stream.order(order_key, len(stream.x))
+    state = learner.init(init_key)
+    return travel(learner, stream, order, state, 0, stream.steps, measure, evaluate_every)

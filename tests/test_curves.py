@@ -1,0 +1,38 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from support import name_of
+
+from elephant_nn import CLASSICAL, elephant_activation, mlp
+from elephant_nn.curves import curve, elephant_curve
+
+KEY = jax.random.key(0)
+X = jnp.linspace(-3, 3, 101)[:, None]
+
+
+@pytest.mark.parametrize("units", [1, 7, 8, 1000])
+@pytest.mark.parametrize("activation", [*CLASSICAL.values(), jnp.sin], ids=name_of)
+def test_curve_is_apply(activation, units):
+    network = mlp((1, units, 1), activation, sigma_bias=1.0)
+    params = network.init(KEY)
+    expected = network.apply(params, X)
+    np.testing.assert_allclose(curve(params, X, activation), expected, rtol=1e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("units", [1, 7, 8, 1000])
+@pytest.mark.parametrize(("a", "d"), [(0.08, 8), (0.02, 8), (0.3, 2.5), (1.0, 4)])
+def test_elephant_curve_is_apply(units, a, d):
+    network = mlp((1, units, 1), elephant_activation(a, d), sigma_bias=1.0)
+    params = network.init(KEY)
+    expected = network.apply(params, X)
+    np.testing.assert_allclose(elephant_curve(params, X, a, d), expected, rtol=1e-5, atol=2e-6)
+
+
+def test_huge_inputs_are_silent_and_nan_is_seen():
+    params = mlp((1, 100, 1), sigma_bias=1.0).init(KEY)
+    x = jnp.array([[1e30], [-1e38], [jnp.nan], [0.0]])
+    out = elephant_curve(params, x, 0.01, 8)[:, 0]
+    np.testing.assert_allclose(out[:2], 0, atol=1e-6)
+    assert np.isnan(out[2])
+    assert np.isfinite(out[3])
