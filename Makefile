@@ -8,8 +8,8 @@ OUT ?= results
 
 demo: $(VENV)/run
 	@started=$$(date +%s) && \
-	$(BIN)/elephant reproduce all --out $(OUT) && \
-	$(BIN)/elephant report --out $(OUT) && \
+	$(BIN)/elephant reproduce all --out "$(OUT)" && \
+	$(BIN)/elephant report --out "$(OUT)" && \
 	echo "make demo took $$(( $$(date +%s) - started )) s"
 
 test: $(VENV)/dev
@@ -25,10 +25,10 @@ bench: $(VENV)/run
 
 # Everything under docs/results, from nothing: about five minutes on two cores.
 results: $(VENV)/run
-	$(BIN)/elephant reproduce activations --out $(OUT)
-	$(BIN)/elephant reproduce sine edit --seeds 20 --out $(OUT)
-	$(BIN)/elephant sweep sine --seeds 20 --out $(OUT)
-	$(BIN)/python docs/results/collect.py $(OUT)
+	$(BIN)/elephant reproduce activations --out "$(OUT)"
+	$(BIN)/elephant reproduce sine edit --seeds 20 --out "$(OUT)"
+	$(BIN)/elephant sweep sine --seeds 20 --out "$(OUT)"
+	$(BIN)/python docs/results/collect.py "$(OUT)"
 
 clean:
 	rm -rf $(VENV) dist

@@ -52,6 +52,9 @@ def test_list_names_every_experiment(capsys):
         (["reproduce", "sine", "--seeds", "0"], "--seeds must be between 1 and 999, got 0"),
         (["reproduce", "sine", "--workers", "-1"], "--workers must be 0 or more, got -1"),
         (["show", "sines"], "did you mean sine?"),
+        (["show", "all"], "no experiment 'all'"),
+        (["sweep", "edit"], "edit has no grid to sweep"),
+        (["reproduce", "sine", "--quick", "--seeds", "3"], "not both"),
         (["bench", "sine"], "did you mean sine-grid?"),
     ],
 )
@@ -120,6 +123,27 @@ def test_a_damaged_store_file_is_named_and_its_runs_are_done_again(tmp_path):
     assert "set-aside" in again.stderr
     assert "1 runs in" in again.stderr
     assert "4 were in the store" in again.stderr
+
+
+def test_a_reader_that_leaves_early_or_closed_streams_do_no_harm(tmp_path):
+    command = f"{ELEPHANT} reproduce activations --workers 0 --out"
+    shell = lambda line: subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True
+    )
+        ["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True
+    )
+    cut = shell(f"{command} {tmp_path}/cut | head -1")
+    assert cut.returncode == 0
+    assert "Traceback" not in cut.stderr
+    assert (tmp_path / "cut" / "activations" / "figures" / "elephant-functions.png").exists()
+    assert shell(f"{command} {tmp_path}/closed 2>&-").returncode == 0
+    assert list((tmp_path / "closed" / "activations" / "rows").iterdir())
+
+
+def test_show_without_a_sweep_says_what_to_run(tmp_path, capsys):
+    out = tmp_path / "a b"
+    assert main(["show", "sine", "--sweep", "--out", str(out)]) == 0
+    assert f"elephant sweep sine --out '{out}'" in capsys.readouterr().err
 
 
 SWEEP = ("sweep", "sine", "--methods", "emlp", "--seeds", "1", "--workers", "2")

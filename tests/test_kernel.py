@@ -133,6 +133,9 @@ def test_radius_and_normalisation_by_hand():
     assert kernel_radius(x, [0.0], kernel, level=0.2) == pytest.approx(0.5)
     assert kernel_radius(x, [0.0], kernel, level=0.01) == pytest.approx(1.0)
     assert kernel_radius(x, [0.0], kernel * 0) == 0
+    assert np.isnan(kernel_radius(x, [0.0], kernel * jnp.nan))
+    with pytest.raises(ValueError, match="level is a share of the peak"):
+        kernel_radius(x, [0.0], kernel, level=2)
     np.testing.assert_array_equal(normalised_kernel(kernel * 0), 0)
 
 

@@ -48,7 +48,7 @@ def elephant_slope(x: ArrayLike, a: ArrayLike = 0.1, d: SupportsFloat = 4) -> Fl
 
 def _in_full_precision(function: Callable, x: ArrayLike, a: ArrayLike) -> Array:
     """`function(x, a)`, half-precision inputs in float32: u^8 leaves float16's range at u = 4."""
-    x = _checked_input(x)
+    x, a = _checked_input(x), np.asarray(a) if isinstance(a, list | tuple) else a
     result_type = jnp.result_type(x, a)
     compute_type = jnp.promote_types(result_type, jnp.float32)
     a = _checked_width(a, compute_type)
@@ -61,7 +61,7 @@ def _rectangle(x: Array, a: Array) -> Array:
     """The bell at d = inf. Its slope is 0 wherever it has one."""
     size = jnp.abs(x)
     shape = jnp.where(size < a, 1.0, jnp.where(size == a, 0.5, 0.0))
-    return jnp.where(jnp.isnan(x), x, shape)
+    return jnp.where(jnp.isnan(x), lax.stop_gradient(x), shape)
 
 
 # Below, u = x/a and y is the bell's value. Each function has its derivative by hand, in an order in
@@ -126,16 +126,20 @@ def _signed_power(u: Array, exponent: float) -> Array:
 
 def _checked_input(x: ArrayLike) -> Array:
     x = jnp.asarray(x)
+    if jnp.issubdtype(x.dtype, jnp.complexfloating):
+        raise TypeError("elephant: x must be real, got complex numbers; pass x.real or abs(x)")
     return x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(float)
 
 
 def _checked_width(a: ArrayLike, compute_type: Any) -> Array:
     if not isinstance(a, jax.core.Tracer):
-        values, smallest = np.asarray(a, float), float(jnp.finfo(compute_type).tiny)
-        if not np.all(np.isfinite(values) & (values >= smallest)):
+        # Within these bounds 1/a and d/a are normal numbers.
+        values, smallest = np.asarray(a, float), 1024 * float(jnp.finfo(compute_type).tiny)
+        if not np.all((smallest <= values) & (values <= 1 / smallest)):
             raise ValueError(
                 "elephant: a is the width of the bell and must be finite and above 0 "
-                f"(at least {smallest:.2g} in {jnp.dtype(compute_type).name}), got a={a}"
+                f"({smallest:.2g} to {1 / smallest:.2g} in {jnp.dtype(compute_type).name}), "
+                f"got a={a}"
             )
     return jnp.asarray(a) if hasattr(a, "dtype") else jnp.asarray(a, compute_type)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import os
+import shlex
 import sys
 import time
 import warnings
@@ -67,6 +69,8 @@ def reproduce(
     failed = 0
     for experiment in _experiments(names):
         entries = _entries(experiment, methods, neurons, len(names) > 1 or "all" in names)
+        if quick and seeds is not None:
+            raise UsageError("give --quick (one seed) or --seeds, not both")
         count = _seeds(1 if quick else seeds, experiment)
         outcome = _run(experiment, experiment.reproduction(entries, count), out, workers)
         failed += len(outcome.failed)
@@ -103,8 +107,9 @@ def sweep(
     for experiment in _experiments(names):
         entries = _entries(experiment, methods, neurons, len(names) > 1 or "all" in names)
         entries = [entry for entry in entries if entry.grid]
+        if not entries and len(names) == 1 and "all" not in names:
+            raise UsageError(f"{experiment.name} has no grid to sweep")
         if not entries:
-            print(f"{experiment.name} has no grid to sweep", file=sys.stderr)
             continue
         count = _seeds(seeds, experiment)
         searched = _run(experiment, experiment.search(entries, count), out, workers)
@@ -135,12 +140,16 @@ def show(
         sweep: instead of the tuned settings, what `elephant sweep` chose, on which numbers.
         out: folder of the store.
     """
+    from elephant_nn.report.statistics import tried_settings
     from elephant_nn.report.tables import FORMATS, SWEEP_FORMATS
 
-    (experiment,) = _experiments((name,))
+    experiment = EXPERIMENTS[_known(name, EXPERIMENTS, "experiment")]
     rows = _rows(experiment, out)
+    if sweep and not any(tried_settings(rows, experiment, entry) for entry in experiment.entries):
+        rows = rows.clear()
     if not rows.height:
-        command = f"elephant {'sweep' if sweep else 'reproduce'} {name} --out {out}"
+        verb = "sweep" if sweep else "reproduce"
+        command = f"elephant {verb} {name} --out {shlex.quote(str(out))}"
         print(
             f"nothing of {name} in {out} yet; run: {command}",
             file=sys.stderr,
@@ -385,10 +394,22 @@ def _show_and_draw(experiment: Experiment, out: Path) -> None:
     from elephant_nn.report.tables import as_text, comparison
 
     rows = _rows(experiment, out)
+    figures = draw_figures(experiment.name, rows, out / experiment.name / "figures")
     print(as_text(comparison(experiment, rows)))
-    for drawn in draw_figures(experiment.name, rows, out / experiment.name / "figures"):
+    for drawn in figures:
         print(f"figure: {drawn.png}")
 
 
 def run() -> None:
-    sys.exit(main())
+    """What the installed command calls: `main`, with streams that may be closed or cut short."""
+    sys.stdout, sys.stderr = (
+        stream if stream is not None else Path(os.devnull).open("w")  # noqa: SIM115
+        for stream in (sys.stdout, sys.stderr)
+    )
+    try:
+        status = main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough, as with `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    sys.exit(status)

@@ -111,7 +111,13 @@ def kernel_radius(
     Measured at the given inputs: the largest distance from `x_t` of a row of `x` where the
     normalised kernel is still at or above `level`. Small means locally elastic.
     """
+    if not 0 < level <= 1:
+        raise ValueError(
+            f"kernel_radius: level is a share of the peak, above 0, up to 1, got {level}"
+        )
     x, x_t, kernel = (np.asarray(v) for v in (x, x_t, kernel))
+    if not np.isfinite(kernel).all():
+        return float("nan")
     distance = np.sqrt(((x - x_t) ** 2).reshape(len(x), -1).sum(1))
     reached = np.abs(kernel) >= level * np.abs(kernel).max()
     return float(distance[reached].max()) if np.abs(kernel).max() > 0 else 0.0

@@ -1,3 +1,4 @@
+import hashlib
 import os
 import subprocess
 import sys
@@ -69,6 +70,15 @@ def test_damaged_files_are_named_and_set_aside(tmp_path, damage):
 def test_a_file_put_there_by_hand_is_set_aside(tmp_path):
     pl.DataFrame({"x": [1]}).write_parquet(tmp_path / "mine.parquet")
     with pytest.warns(StoreWarning, match=r"mine\.parquet"):
+        assert read_rows(tmp_path).height == 0
+
+
+def test_a_whole_file_that_is_no_table_is_set_aside(tmp_path):
+    content = b"whole but foreign"
+    name = f"x-{hashlib.sha256(content).hexdigest()[:16]}.parquet"
+    (tmp_path / name).write_bytes(content)
+    (tmp_path / "folder.parquet").mkdir()
+    with pytest.warns(StoreWarning, match="is not a table"):
         assert read_rows(tmp_path).height == 0
 
 

@@ -95,6 +95,7 @@ def test_shuffled_shows_every_sample_once():
         (([1.0, 2.0], [1.0]), "same number of rows, got 2 and 1"),
         (([], []), "at least one row"),
         (([1.0], [1.0], [1.0]), "both test_x and test_y"),
+        (([1.0], [1.0], [[1.0, 2.0]], [1.0]), "must have the columns of x and y"),
     ],
 )
 def test_bad_arrays_are_named(arrays, message):

@@ -51,6 +51,9 @@ def gradient(
     The optimiser's state is carried along the whole stream, never reset.
     """
 
+    if updates < 1:
+        raise ValueError(f"gradient: updates must be 1 or more, got {updates}")
+
     def objective(params: Params, batch: Batch) -> Array:
         x, y = batch
         h = network.features(params, x)

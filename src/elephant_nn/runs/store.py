@@ -48,9 +48,12 @@ def read_rows(folder: Path, columns: Sequence[str] | None = None) -> pl.DataFram
             reason = f"is damaged (its {len(content)} bytes do not match the checksum in its name)"
             warnings.warn(set_aside(path, reason), StoreWarning, stacklevel=2)
             continue
-        schema = pl.read_parquet_schema(io.BytesIO(content))
-        wanted = None if columns is None else [name for name in columns if name in schema]
-        frames.append(pl.read_parquet(io.BytesIO(content), columns=wanted))
+        try:
+            schema = pl.read_parquet_schema(io.BytesIO(content))
+            wanted = None if columns is None else [name for name in columns if name in schema]
+            frames.append(pl.read_parquet(io.BytesIO(content), columns=wanted))
+        except pl.exceptions.PolarsError:
+            warnings.warn(set_aside(path, "is not a table"), StoreWarning, stacklevel=2)
     if not frames:
         return pl.DataFrame()
     return pl.concat(frames, how="diagonal_relaxed").unique(
@@ -69,7 +72,7 @@ def has_shard(folder: Path, shard: str) -> bool:
 
 def _files(folder: Path) -> list[Path]:
     try:
-        return sorted(folder.glob("*.parquet"))
+        return sorted(path for path in folder.glob("*.parquet") if path.is_file())
     except OSError as error:
         raise StorageError(f"cannot read {folder}: {error.strerror}") from error
 

@@ -51,6 +51,11 @@ def array_stream(
                 f"array_stream: {names} must have the same number of rows, "
                 f"got {len(first)} and {len(second)}"
             )
+    if test_x.shape[1:] != x.shape[1:] or test_y.shape[1:] != y.shape[1:]:
+        raise ValueError(
+            "array_stream: the test arrays must have the columns of x and y, "
+            f"got {test_x.shape[1:]} and {test_y.shape[1:]} for {x.shape[1:]} and {y.shape[1:]}"
+        )
     if not 1 <= batch_size <= len(x):
         raise ValueError(
             f"array_stream: batch_size must be between 1 and the {len(x)} rows of x, "
@@ -60,7 +65,7 @@ def array_stream(
 
 
 def _table(name: str, values: ArrayLike) -> Array:
-    table = np.asarray(values, np.float32)
+    table = np.asarray(values, jnp.result_type(float))
     table = table[:, None] if table.ndim == 1 else table
     if table.ndim == 0 or len(table) == 0:
         raise ValueError(f"array_stream: {name} must have at least one row, got {values!r}")
