@@ -130,8 +130,6 @@ def test_a_reader_that_leaves_early_or_closed_streams_do_no_harm(tmp_path):
     shell = lambda line: subprocess.run(
         ["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True
     )
-        ["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True
-    )
     cut = shell(f"{command} {tmp_path}/cut | head -1")
     assert cut.returncode == 0
     assert "Traceback" not in cut.stderr
