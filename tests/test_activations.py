@@ -104,7 +104,7 @@ def test_integers_shapes_and_transformations():
     x = jnp.linspace(-1, 1, 12).reshape(3, 4)
     np.testing.assert_allclose(jax.jit(elephant)(x), elephant(x), rtol=1e-6)
     np.testing.assert_allclose(jax.vmap(jax.vmap(elephant))(x), elephant(x), rtol=1e-6)
-    widths = [0.1, 0.2, 0.3, 0.4]
+    widths = jnp.array([0.1, 0.2, 0.3, 0.4])
     np.testing.assert_allclose(elephant(x, widths)[:, 2], elephant(x[:, 2], 0.3), rtol=1e-6)
 
 

@@ -48,7 +48,7 @@ def elephant_slope(x: ArrayLike, a: ArrayLike = 0.1, d: SupportsFloat = 4) -> Fl
 
 def _in_full_precision(function: Callable, x: ArrayLike, a: ArrayLike) -> Array:
     """`function(x, a)`, half-precision inputs in float32: u^8 leaves float16's range at u = 4."""
-    x, a = _checked_input(x), np.asarray(a) if isinstance(a, list | tuple) else a
+    x = _checked_input(x)
     result_type = jnp.result_type(x, a)
     compute_type = jnp.promote_types(result_type, jnp.float32)
     a = _checked_width(a, compute_type)

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -121,7 +122,8 @@ def as_text(grid: Grid) -> str:
         drawn.add_column(name, justify="left" if i == 0 else "right")
     for line in grid.lines:
         drawn.add_row(*map(Text, line))
-    console = Console(file=io.StringIO(), width=110)
+    width = min(110, shutil.get_terminal_size((110, 24)).columns)
+    console = Console(file=io.StringIO(), width=width)
     console.print(drawn)
     for note in grid.notes:
         console.print(Text(note))
