@@ -46,7 +46,9 @@ def elephant_slope(x: ArrayLike, a: ArrayLike = 0.1, d: SupportsFloat = 4) -> Fl
     return _in_full_precision(flat if math.isinf(d) else partial(_slope, d=d), x, a)
 
 
-def _in_full_precision(function: Callable, x: ArrayLike, a: ArrayLike) -> Array:
+def _in_full_precision(
+    function: Callable[[Array, Array], Array], x: ArrayLike, a: ArrayLike
+) -> Array:
     """`function(x, a)`, half-precision inputs in float32: u^8 leaves float16's range at u = 4."""
     x = _checked_input(x)
     result_type = jnp.result_type(x, a)
@@ -75,7 +77,9 @@ def _bell(x: Array, a: Array, d: float) -> Array:
 
 
 @_bell.defjvp
-def _bell_jvp(d: float, primals: tuple, tangents: tuple) -> tuple[Array, Array]:
+def _bell_jvp(
+    d: float, primals: tuple[Array, Array], tangents: tuple[Array, Array]
+) -> tuple[Array, Array]:
     (x, a), (x_dot, a_dot) = primals, tangents
     y, slope = _bell(x, a, d), _slope(x, a, d)
     return y, slope * x_dot - (_inside(x, a, y) * slope) * a_dot
@@ -89,7 +93,9 @@ def _slope(x: Array, a: Array, d: float) -> Array:
 
 
 @_slope.defjvp
-def _slope_jvp(d: float, primals: tuple, tangents: tuple) -> tuple[Array, Array]:
+def _slope_jvp(
+    d: float, primals: tuple[Array, Array], tangents: tuple[Array, Array]
+) -> tuple[Array, Array]:
     (x, a), (x_dot, a_dot) = primals, tangents
     y, slope = _bell(x, a, d), _slope(x, a, d)
     bend = d + 1 - 2 * d * y

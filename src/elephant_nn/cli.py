@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -18,6 +18,7 @@ from elephant_nn.experiments import EXPERIMENTS
 from elephant_nn.experiments.spec import SELECTION_SEED, Entry, Experiment
 
 if TYPE_CHECKING:
+    from elephant_nn.runs.cells import Cell
     from elephant_nn.runs.run import Outcome
 
 Names = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME...")]
@@ -299,7 +300,7 @@ def _one_line_warning(message, category, filename, lineno, file=None, line=None)
     print(f"elephant: {message}", file=sys.stderr)
 
 
-def _known(name: str, known: Sequence[str] | dict, kind: str) -> str:
+def _known(name: str, known: Collection[str], kind: str) -> str:
     if name not in known:
         near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.4)
         hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
@@ -354,7 +355,7 @@ def _seeds(seeds: int | None, experiment: Experiment) -> int:
     return seeds
 
 
-def _run(experiment: Experiment, cells: list, out: Path, workers: int | None) -> Outcome:
+def _run(experiment: Experiment, cells: list[Cell], out: Path, workers: int | None) -> Outcome:
     from elephant_nn.runs.executors import cores
     from elephant_nn.runs.progress import progress
     from elephant_nn.runs.run import run_cells

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -60,7 +61,9 @@ def _against_relu() -> Measurement:
     )
 
 
-def interleaved(first: Callable, second: Callable, arguments: tuple) -> tuple[float, float]:
+def interleaved(
+    first: Callable[..., Any], second: Callable[..., Any], arguments: tuple[Any, ...]
+) -> tuple[float, float]:
     """Median seconds of two functions, called in turn so that noise hits both alike."""
     times: tuple[list[float], list[float]] = ([], [])
     for round_ in range(ROUNDS + 3):

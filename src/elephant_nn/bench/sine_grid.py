@@ -3,6 +3,7 @@
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -103,7 +104,7 @@ class LeanLoop:
         out = self.network(floats).apply(params, self.stream.test_x)
         return jnp.mean((out - self.stream.test_y) ** 2)
 
-    def run(self, cell: Cell, read: bool) -> list:
+    def run(self, cell: Cell, read: bool) -> list[Any]:
         floats = {name: jnp.float32(value) for name, value in cell.floats.items()}
         params = self.init(named_key(cell_key(cell.experiment, cell.seed), "init"), floats)
         state = optax.adam(0.0).init(params)

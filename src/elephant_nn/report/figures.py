@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -59,7 +60,7 @@ def draw_figures(experiment: str, rows: pl.DataFrame, folder: Path) -> list[Draw
 
 def _first_run(
     experiment: Experiment, rows: pl.DataFrame, method: str
-) -> tuple[Entry, dict] | None:
+) -> tuple[Entry, dict[str, Any]] | None:
     """The stored run of the lowest reported seed, at the method's tuned settings."""
     entry = next(entry for entry in experiment.entries if entry.method == method)
     mine = runs_of(rows, experiment, entry, {**entry.settings, **(entry.pictured or {})})

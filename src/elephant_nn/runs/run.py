@@ -108,7 +108,7 @@ class _Job:
             return 0.0
 
     def run_here(self, shard: Shard) -> None:
-        task: Future = Future()
+        task: Future[list[Row]] = Future()
         try:
             task.set_result(run_shard(shard, self.scratch, self.checkpoint_seconds))
         except Exception as error:  # what a pool does with a task that raises
@@ -116,7 +116,7 @@ class _Job:
         self.settle(shard, task)
         self.tell([])
 
-    def settle(self, shard: Shard, task: Future) -> None:
+    def settle(self, shard: Shard, task: Future[list[Row]]) -> None:
         error = task.exception()
         if error is None:
             self.keep(shard, task.result())
@@ -128,7 +128,7 @@ class _Job:
 
         Returns those, any of which may have killed it, and the shards that were not begun.
         """
-        waiting, running = list(reversed(shards)), dict[Future, Shard]()
+        waiting, running = list(reversed(shards)), dict[Future[list[Row]], Shard]()
         pool = local_pool(workers)
         try:
             while waiting or running:

@@ -46,7 +46,9 @@ class _Compiled:
 
 
 @lru_cache(maxsize=8)
-def _compiled(factory: ProgramFactory, method: str, static: tuple, lanes: int) -> _Compiled:
+def _compiled(
+    factory: ProgramFactory, method: str, static: tuple[tuple[str, Any], ...], lanes: int
+) -> _Compiled:
     program = factory(method, dict(static))
 
     def advance(carry: Carry, floats: Floats, index: jax.Array) -> tuple[Carry, Outputs, jax.Array]:
@@ -64,7 +66,9 @@ def _compiled(factory: ProgramFactory, method: str, static: tuple, lanes: int) -
     )
 
 
-def _side_by_side(function: Callable, lanes: int, axes: tuple) -> Callable:
+def _side_by_side(
+    function: Callable[..., Any], lanes: int, axes: tuple[int | None, ...]
+) -> Callable[..., Any]:
     """`function` mapped over lanes; a single lane stays unbatched, as large matrices want it."""
     if lanes > 1:
         return jax.vmap(function, in_axes=axes)
