@@ -1,21 +1,24 @@
-"""The command `elephant`. Heavy libraries are imported only by the commands that need them."""
+"""The commands. Heavy libraries are imported only by those that need them."""
 
 from __future__ import annotations
 
-import difflib
-import os
 import shlex
 import sys
 import time
-import warnings
-from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from elephant_nn.cli.arguments import (
+    UsageError,
+    known,
+    named_entries,
+    named_experiments,
+    seed_count,
+)
 from elephant_nn.experiments import EXPERIMENTS
-from elephant_nn.experiments.spec import SELECTION_SEED, Entry, Experiment
+from elephant_nn.experiments.spec import Experiment
 
 if TYPE_CHECKING:
     from elephant_nn.runs.cells import Cell
@@ -25,10 +28,6 @@ Names = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="
 Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
 Folder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
 Count = Annotated[int | None, tyro.conf.arg(metavar="N")]
-
-
-class UsageError(Exception):
-    """The call was wrong; the message says how to put it right."""
 
 
 def list_experiments() -> int:
@@ -68,11 +67,11 @@ def reproduce(
         workers: processes that share the cores; default: one a core. 0 runs in this process.
     """
     failed = 0
-    for experiment in _experiments(names):
-        entries = _entries(experiment, methods, neurons, len(names) > 1 or "all" in names)
+    for experiment in named_experiments(names):
+        entries = named_entries(experiment, methods, neurons, len(names) > 1 or "all" in names)
         if quick and seeds is not None:
             raise UsageError("give --quick (one seed) or --seeds, not both")
-        count = _seeds(1 if quick else seeds, experiment)
+        count = seed_count(1 if quick else seeds, experiment)
         outcome = _run(experiment, experiment.reproduction(entries, count), out, workers)
         failed += len(outcome.failed)
         _show_and_draw(experiment, out)
@@ -105,14 +104,14 @@ def sweep(
     from elephant_nn.report.tables import as_text, choices
 
     failed = 0
-    for experiment in _experiments(names):
-        entries = _entries(experiment, methods, neurons, len(names) > 1 or "all" in names)
+    for experiment in named_experiments(names):
+        entries = named_entries(experiment, methods, neurons, len(names) > 1 or "all" in names)
         entries = [entry for entry in entries if entry.grid]
         if not entries and len(names) == 1 and "all" not in names:
             raise UsageError(f"{experiment.name} has no grid to sweep")
         if not entries:
             continue
-        count = _seeds(seeds, experiment)
+        count = seed_count(seeds, experiment)
         searched = _run(experiment, experiment.search(entries, count), out, workers)
         rows = _rows(experiment, out)
         chosen = []
@@ -144,7 +143,7 @@ def show(
     from elephant_nn.report.statistics import tried_settings
     from elephant_nn.report.tables import FORMATS, SWEEP_FORMATS
 
-    experiment = EXPERIMENTS[_known(name, EXPERIMENTS, "experiment")]
+    experiment = EXPERIMENTS[known(name, EXPERIMENTS, "experiment")]
     rows = _rows(experiment, out)
     if sweep and not any(tried_settings(rows, experiment, entry) for entry in experiment.entries):
         rows = rows.clear()
@@ -194,12 +193,12 @@ def data(
     from elephant_nn.data.loading import BUILT_IN
 
     for name in names:
-        _known(name, [*CATALOG, BUILT_IN], "data set")
+        known(name, [*CATALOG, BUILT_IN], "data set")
     if action == "list":
         print(f"{BUILT_IN:14} ready    1,797 handwritten digits, 8x8 (ships with scikit-learn)")
-        for known in CATALOG.values():
-            state = "ready" if cache_file(known.name).exists() else "absent"
-            print(f"{known.name:14} {state:8} {known.title}")
+        for entry in CATALOG.values():
+            state = "ready" if cache_file(entry.name).exists() else "absent"
+            print(f"{entry.name:14} {state:8} {entry.title}")
         print(
             "\nYour own: a path to an .npz with x_train, y_train, x_test, y_test, or to a folder "
             "of pictures in train/<class>/ and test/<class>/."
@@ -236,7 +235,7 @@ def bench(
     from elephant_nn.bench import BENCHMARKS, run_benchmarks
 
     for name in names:
-        _known(name, BENCHMARKS, "benchmark")
+        known(name, BENCHMARKS, "benchmark")
     text = run_benchmarks(names or tuple(BENCHMARKS))
     print(text)
     if write is not None:
@@ -244,115 +243,6 @@ def bench(
 
         write_whole(write, f"{text}\n".encode())
     return 0
-
-
-COMMANDS: dict[str, Callable[..., int]] = {
-    "list": list_experiments,
-    "reproduce": reproduce,
-    "sweep": sweep,
-    "show": show,
-    "report": report,
-    "data": data,
-    "bench": bench,
-}
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Exit status: 0 done; 1 some runs failed; 2 the call was wrong; 130 stopped by Ctrl-C."""
-    from elephant_nn.files import DataError, StorageError
-
-    warnings.showwarning = _one_line_warning
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    if arguments == ["--version"]:
-        from importlib.metadata import version
-
-        print(f"elephant-nn {version('elephant-nn')}")
-        return 0
-    if arguments and not arguments[0].startswith("-"):
-        try:
-            _known(arguments[0], COMMANDS, "command")
-        except UsageError as error:
-            return _complain(error, 2)
-    try:
-        return tyro.extras.subcommand_cli_from_dict(
-            COMMANDS,
-            prog="elephant",
-            description="Neural networks that keep what they learned while data streams by: every "
-            "experiment of the paper, one command each. Start with: elephant reproduce sine",
-            args=arguments,
-        )
-    except UsageError as error:
-        return _complain(error, 2)
-    except (StorageError, DataError) as error:
-        return _complain(error, 1)
-    except KeyboardInterrupt:
-        return _complain(
-            "stopped; what was finished is kept, the same command goes on from here", 130
-        )
-
-
-def _complain(message: object, status: int) -> int:
-    print(f"elephant: {message}", file=sys.stderr)
-    return status
-
-
-def _one_line_warning(message, category, filename, lineno, file=None, line=None) -> None:  # type: ignore[no-untyped-def]
-    print(f"elephant: {message}", file=sys.stderr)
-
-
-def _known(name: str, known: Collection[str], kind: str) -> str:
-    if name not in known:
-        near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
-        raise UsageError(f"there is no {kind} {name!r}; {hint}")
-    return name
-
-
-def _experiments(names: Sequence[str]) -> list[Experiment]:
-    if not names:
-        raise UsageError(f"name an experiment: {', '.join(EXPERIMENTS)}, or all")
-    for name in names:
-        _known(name, [*EXPERIMENTS, "all"], "experiment")
-    wanted = EXPERIMENTS if "all" in names else dict.fromkeys(names)
-    return [EXPERIMENTS[name] for name in wanted]
-
-
-def _entries(experiment: Experiment, methods: str, neurons: str, several: bool) -> list[Entry]:
-    """The rows of the table that --methods and --neurons leave; with several experiments named,
-    an experiment may have none of them."""
-    entries = list(experiment.entries)
-    if methods:
-        wanted = [name.strip() for name in methods.split(",") if name.strip()]
-        everywhere = {e.method for other in EXPERIMENTS.values() for e in other.entries}
-        known = sorted(everywhere) if several else [entry.method for entry in entries]
-        for name in wanted:
-            _known(name, known, f"method of {experiment.name}")
-        entries = [entry for entry in entries if entry.method in wanted]
-    if neurons:
-        widths = {_whole(text, "--neurons") for text in neurons.split(",")}
-        there = {entry.settings.get("neurons") for entry in experiment.entries}
-        if not several and not widths <= there:
-            offered = ", ".join(str(n) for n in sorted(n for n in there if n is not None))
-            raise UsageError(f"--neurons {neurons}: {experiment.name} has {offered or 'no widths'}")
-        entries = [entry for entry in entries if entry.settings.get("neurons") in widths]
-    return entries
-
-
-def _whole(text: str, option: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise UsageError(
-            f"{option} takes whole numbers separated by commas, got {text!r}"
-        ) from None
-
-
-def _seeds(seeds: int | None, experiment: Experiment) -> int:
-    if seeds is None:
-        return experiment.seeds
-    if not 1 <= seeds < SELECTION_SEED:
-        raise UsageError(f"--seeds must be between 1 and {SELECTION_SEED - 1}, got {seeds}")
-    return seeds
 
 
 def _run(experiment: Experiment, cells: list[Cell], out: Path, workers: int | None) -> Outcome:
@@ -399,18 +289,3 @@ def _show_and_draw(experiment: Experiment, out: Path) -> None:
     print(as_text(comparison(experiment, rows)))
     for drawn in figures:
         print(f"figure: {drawn.png}")
-
-
-def run() -> None:
-    """What the installed command calls: `main`, with streams that may be closed or cut short."""
-    sys.stdout, sys.stderr = (
-        stream if stream is not None else Path(os.devnull).open("w")  # noqa: SIM115
-        for stream in (sys.stdout, sys.stderr)
-    )
-    try:
-        status = main()
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader has seen enough, as with `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 0
-    sys.exit(status)

@@ -1,0 +1,66 @@
+"""What a call names, checked: wrong names get the nearest right one."""
+
+import difflib
+from collections.abc import Collection, Sequence
+
+from elephant_nn.experiments import EXPERIMENTS
+from elephant_nn.experiments.spec import SELECTION_SEED, Entry, Experiment
+
+
+class UsageError(Exception):
+    """The call was wrong; the message says how to put it right."""
+
+
+def known(name: str, names: Collection[str], kind: str) -> str:
+    if name not in names:
+        near = difflib.get_close_matches(name, list(names), n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(names)}"
+        raise UsageError(f"there is no {kind} {name!r}; {hint}")
+    return name
+
+
+def named_experiments(names: Sequence[str]) -> list[Experiment]:
+    if not names:
+        raise UsageError(f"name an experiment: {', '.join(EXPERIMENTS)}, or all")
+    for name in names:
+        known(name, [*EXPERIMENTS, "all"], "experiment")
+    wanted = EXPERIMENTS if "all" in names else dict.fromkeys(names)
+    return [EXPERIMENTS[name] for name in wanted]
+
+
+def named_entries(experiment: Experiment, methods: str, neurons: str, several: bool) -> list[Entry]:
+    """The rows of the table that --methods and --neurons leave; with several experiments named,
+    an experiment may have none of them."""
+    entries = list(experiment.entries)
+    if methods:
+        wanted = [name.strip() for name in methods.split(",") if name.strip()]
+        everywhere = {e.method for other in EXPERIMENTS.values() for e in other.entries}
+        methods_known = sorted(everywhere) if several else [entry.method for entry in entries]
+        for name in wanted:
+            known(name, methods_known, f"method of {experiment.name}")
+        entries = [entry for entry in entries if entry.method in wanted]
+    if neurons:
+        widths = {_whole(text, "--neurons") for text in neurons.split(",")}
+        there = {entry.settings.get("neurons") for entry in experiment.entries}
+        if not several and not widths <= there:
+            offered = ", ".join(str(n) for n in sorted(n for n in there if n is not None))
+            raise UsageError(f"--neurons {neurons}: {experiment.name} has {offered or 'no widths'}")
+        entries = [entry for entry in entries if entry.settings.get("neurons") in widths]
+    return entries
+
+
+def _whole(text: str, option: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(
+            f"{option} takes whole numbers separated by commas, got {text!r}"
+        ) from None
+
+
+def seed_count(seeds: int | None, experiment: Experiment) -> int:
+    if seeds is None:
+        return experiment.seeds
+    if not 1 <= seeds < SELECTION_SEED:
+        raise UsageError(f"--seeds must be between 1 and {SELECTION_SEED - 1}, got {seeds}")
+    return seeds
