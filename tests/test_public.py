@@ -72,7 +72,8 @@ def test_rooms_import_one_way():
 
 
 @pytest.mark.parametrize(("code", "printed"), CODE)
-def test_code_in_the_documents_runs_and_prints_what_they_say(code, printed, capsys):
+def test_code_in_the_documents_runs_and_prints_what_they_say(code, printed, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
     exec(compile(code, "document", "exec"), {})
     if printed is not None:
         words = capsys.readouterr().out.split()

@@ -49,8 +49,7 @@ def write_whole(path: Path, content: bytes) -> Path:
             beside.unlink(missing_ok=True)
     except OSError as error:
         raise StorageError(
-            f"cannot write {path}: {error.strerror or error}; "
-            "make room or choose another folder with --out"
+            f"cannot write {path}: {error.strerror or error}; make room or choose another folder"
         ) from error
     return path
 

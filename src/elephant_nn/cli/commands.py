@@ -66,11 +66,11 @@ def reproduce(
         out: folder of the store, the figures and the report.
         workers: processes that share the cores; default: one a core. 0 runs in this process.
     """
+    if quick and seeds is not None:
+        raise UsageError("give --quick (one seed) or --seeds, not both")
     failed = 0
     for experiment in named_experiments(names):
         entries = named_entries(experiment, methods, neurons, len(names) > 1 or "all" in names)
-        if quick and seeds is not None:
-            raise UsageError("give --quick (one seed) or --seeds, not both")
         count = seed_count(1 if quick else seeds, experiment)
         outcome = _run(experiment, experiment.reproduction(entries, count), out, workers)
         failed += len(outcome.failed)

@@ -1,12 +1,15 @@
 """The data sets known by name: sources in the order they are tried, checksums, and the cache."""
 
 import os
-import sys
+import tarfile
+import warnings
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from polars.exceptions import PolarsError
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
@@ -25,7 +28,7 @@ from elephant_nn.data.dataset import (
     to_idx,
 )
 from elephant_nn.data.sources import Address, Folder, Notice, Package, Source
-from elephant_nn.files import DataError, set_aside, write_whole
+from elephant_nn.files import DataError, StoreWarning, set_aside, write_whole
 
 Decode = Callable[[str, Files], Dataset]
 
@@ -183,11 +186,24 @@ def fetch(known: Known, folder: Path | None = None, notice: Notice = lambda text
     raise DataError(f"{known.name} could not be had:\n  {tried}\ntry next: {advice}")
 
 
+# What the decoders' libraries raise on damaged input.
+_UNDECODABLE = (
+    ValueError,
+    KeyError,
+    IndexError,
+    OSError,
+    EOFError,
+    zlib.error,
+    tarfile.TarError,
+    PolarsError,
+)
+
+
 def decoded(known: Known, source: Source, decode: Decode, notice: Notice) -> Dataset:
     files = source.get(notice)
     try:
         dataset = decode(known.name, files)
-    except (ValueError, KeyError, IndexError, OSError, EOFError) as error:
+    except _UNDECODABLE as error:
         raise DataError(f"its files cannot be decoded ({error})") from error
     verify(known, dataset)
     return dataset
@@ -210,7 +226,7 @@ def cached(known: Known) -> Dataset | None:
         dataset = Dataset(known.name, **load_file(path))
         verify(known, dataset)
     except (SafetensorError, TypeError, ValueError, OSError, DataError):
-        print(set_aside(path, "is damaged"), file=sys.stderr)
+        warnings.warn(set_aside(path, "is damaged"), StoreWarning, stacklevel=2)
         return None
     return dataset
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from elephant_nn.experiments.sine import build_network
 from elephant_nn.experiments.spec import Entry, Experiment, Metric
 
 if TYPE_CHECKING:
@@ -25,21 +27,14 @@ def program(method: str, static: Mapping[str, Any]) -> Program:
     import jax.numpy as jnp
     import optax
 
-    from elephant_nn.activations import CLASSICAL
     from elephant_nn.editing import edit
     from elephant_nn.learners.gradient import gradient
-    from elephant_nn.networks import Network, emlp, mlp
     from elephant_nn.runs.program import Floats, Program, named_key
     from elephant_nn.streams.regression import sine_stream
 
     stream = sine_stream()
-    sizes, samples = (1, static["neurons"], 1), len(stream.x)
+    samples, network = len(stream.x), partial(build_network, method, static)
     point, target = jnp.array([POINT]), jnp.array([TARGET])
-
-    def network(floats: Floats) -> Network:
-        if method == "emlp":
-            return emlp(sizes, a=floats["a"], sigma_bias=floats["sigma_bias"], d=static["d"])
-        return mlp(sizes, CLASSICAL[static["activation"]])
 
     def init(key: jax.Array, floats: Floats) -> Any:
         learner = gradient(network(floats), optax.adam(floats["lr"]))

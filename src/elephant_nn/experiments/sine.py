@@ -16,6 +16,7 @@ from elephant_nn.experiments.spec import Entry, Experiment, Metric
 if TYPE_CHECKING:
     import numpy as np
 
+    from elephant_nn.networks import Network
     from elephant_nn.runs.program import Program
 
 LEARNING_RATES = (3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
@@ -38,19 +39,14 @@ def program(method: str, static: Mapping[str, Any]) -> Program:
     from elephant_nn.learners.gradient import gradient
     from elephant_nn.learners.learner import Learner
     from elephant_nn.learners.srnn import sr_nn
-    from elephant_nn.networks import Network, emlp, mlp
     from elephant_nn.runs.program import Floats, Program, named_key
     from elephant_nn.streams.regression import sine_stream
     from elephant_nn.streams.stream import travel
 
     stream = sine_stream()
     order = stream.order(jax.random.key(0), len(stream.x))
-    sizes = (1, static["neurons"], 1)
 
-    def network(floats: Floats) -> Network:
-        if method == "emlp":
-            return emlp(sizes, a=floats["a"], sigma_bias=floats["sigma_bias"], d=static["d"])
-        return mlp(sizes, CLASSICAL[static["activation"]])
+    network = partial(build_network, method, static)
 
     def learner(floats: Floats) -> Learner:
         optimiser, updates = optax.adam(floats["lr"]), static["E"]
@@ -89,6 +85,17 @@ def program(method: str, static: Mapping[str, Any]) -> Program:
             "task_boundary": stream.contract.task_boundary,
         },
     )
+
+
+def build_network(method: str, static: Mapping[str, Any], floats: Mapping[str, Any]) -> Network:
+    """One number in, one out, with the method's activation in the hidden layer."""
+    from elephant_nn.activations import CLASSICAL
+    from elephant_nn.networks import emlp, mlp
+
+    sizes = (1, static["neurons"], 1)
+    if method == "emlp":
+        return emlp(sizes, a=floats["a"], sigma_bias=floats["sigma_bias"], d=static["d"])
+    return mlp(sizes, CLASSICAL[static["activation"]])
 
 
 def _finish(outputs: Mapping[str, np.ndarray]) -> dict[str, Any]:
