@@ -2,7 +2,7 @@
 
 A `Network` is three pure functions: `init(key) -> params`, `features(params, x)` (the last hidden
 layer) and `head(params, features)` (the output layer); `apply` is their composition. Two layers
-need no framework, and any framework can call them.
+need no framework, and any framework can call them. Convolutional ones are in `images.py`.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,11 +27,21 @@ Params = Any
 
 @dataclass(frozen=True)
 class Network:
-    """Pure functions over one pytree of parameters. Inputs are batches: the first axis counts."""
+    """Pure functions over one pytree of parameters. Inputs are batches: the first axis counts.
+
+    `observing`, where a network has it, is what `features` is while learning: it normalises by the
+    batch at hand, and returns the features and the parameters with their running statistics moved.
+    Those statistics are part of the parameters; the loss does not depend on them.
+    """
 
     init: Callable[[Key[Array, ""]], Params]
     features: Callable[[Params, Array], Array]
     head: Callable[[Params, Array], Array]
+    observing: Callable[[Params, Array], tuple[Array, Params]] | None = None
+
+    def observe(self, params: Params, x: Array) -> tuple[Array, Params]:
+        """The features of a batch to learn from, and the parameters it leaves behind."""
+        return self.observing(params, x) if self.observing else (self.features(params, x), params)
 
     def apply(self, params: Params, x: Float[Array, "n ..."]) -> Float[Array, "n out"]:
         return self.head(params, self.features(params, x))

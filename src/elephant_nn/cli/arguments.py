@@ -29,8 +29,10 @@ def named_experiments(names: Sequence[str]) -> list[Experiment]:
 
 
 def named_entries(experiment: Experiment, methods: str, neurons: str, several: bool) -> list[Entry]:
-    """The rows of the table that --methods and --neurons leave; with several experiments named,
-    an experiment may have none of them."""
+    """The rows of the table that --methods and --neurons leave: rows without a width stay.
+
+    With several experiments named, an experiment may have none of them.
+    """
     entries = list(experiment.entries)
     if methods:
         wanted = [name.strip() for name in methods.split(",") if name.strip()]
@@ -45,7 +47,7 @@ def named_entries(experiment: Experiment, methods: str, neurons: str, several: b
         if not several and not widths <= there:
             offered = ", ".join(str(n) for n in sorted(n for n in there if n is not None))
             raise UsageError(f"--neurons {neurons}: {experiment.name} has {offered or 'no widths'}")
-        entries = [entry for entry in entries if entry.settings.get("neurons") in widths]
+        entries = [e for e in entries if e.settings.get("neurons", min(widths)) in widths]
     return entries
 
 

@@ -36,7 +36,8 @@ def list_experiments() -> int:
     for experiment in EXPERIMENTS.values():
         grid = sum(len(entry.candidates()) for entry in experiment.entries if entry.grid)
         print(f"{experiment.name:{width}}  {experiment.title} ({experiment.source})")
-        print(f"{'':{width}}  methods: {', '.join(e.method for e in experiment.entries)}")
+        methods = dict.fromkeys(entry.method for entry in experiment.entries)
+        print(f"{'':{width}}  methods: {', '.join(methods)}")
         size = f"; the grid has {grid} settings" if grid else ""
         print(f"{'':{width}}  {experiment.seeds} seed{'s' * (experiment.seeds > 1)}{size}")
     print("\nelephant reproduce NAME runs one; elephant reproduce all runs everything.")
@@ -84,19 +85,21 @@ def sweep(
     seeds: Count = None,
     methods: str = "",
     neurons: str = "",
+    coarse: bool = False,
     out: Folder = Path("results"),
     workers: Count = None,
 ) -> int:
     """Run the paper's whole grid, choose each method's setting, and report it on other seeds.
 
-    Settings are chosen on seeds that no table reports; both numbers are printed, because the
-    paper chooses and reports on the same runs.
+    Settings are chosen on seeds that no table reports, and on training data kept back where there
+    is a test set to keep clean; both numbers are printed, because the paper does neither.
 
     Args:
         names: experiments with a grid (see `elephant list`), or `all`.
         seeds: runs a setting; default: the paper's number.
         methods: only these, separated by commas.
         neurons: only these widths, separated by commas.
+        coarse: fewer values of each axis, where the whole grid would take days.
         out: folder of the store.
         workers: processes that share the cores; default: one a core. 0 runs in this process.
     """
@@ -112,13 +115,13 @@ def sweep(
         if not entries:
             continue
         count = seed_count(seeds, experiment)
-        searched = _run(experiment, experiment.search(entries, count), out, workers)
+        searched = _run(experiment, experiment.search(entries, count, coarse=coarse), out, workers)
         rows = _rows(experiment, out)
         chosen = []
         for entry in entries:
             best = best_setting(rows, experiment, entry)
             if best is not None:
-                chosen += experiment.cells(entry, [best[0]], range(count))
+                chosen += experiment.cells(entry, [best.hyper], range(count))
         reported = _run(experiment, chosen, out, workers)
         print(as_text(choices(experiment, _rows(experiment, out))))
         failed += len(searched.failed) + len(reported.failed)
@@ -252,6 +255,8 @@ def _run(experiment: Experiment, cells: list[Cell], out: Path, workers: int | No
 
     if workers is not None and workers < 0:
         raise UsageError(f"--workers must be 0 or more, got {workers}")
+    if experiment.data and cells:
+        _fetch_if_absent(experiment.data)
     started = time.monotonic()
     with progress(experiment.name) as tell:
         outcome = run_cells(
@@ -272,6 +277,13 @@ def _run(experiment: Experiment, cells: list[Cell], out: Path, workers: int | No
             file=sys.stderr,
         )
     return outcome
+
+
+def _fetch_if_absent(name: str) -> None:
+    from elephant_nn.data.catalog import CATALOG, cached, fetch
+
+    if cached(CATALOG[name]) is None:
+        fetch(CATALOG[name], notice=lambda text: print(text, file=sys.stderr))
 
 
 def _rows(experiment: Experiment, out: Path):  # type: ignore[no-untyped-def]

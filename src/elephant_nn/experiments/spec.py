@@ -24,6 +24,8 @@ class Metric:
     title: str
     better: Literal["lower", "higher"]
     digits: int = 4
+    detail: bool = False
+    """Left out of tables for reading; `show --format json` and `csv` have it."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class Entry:
 
     Attributes:
         settings: the tuned hyper-parameters that `reproduce` runs.
-        grid: the axes that `sweep` varies around them.
+        grid: the axes that `sweep` varies around them: the paper's.
+        coarse: fewer values of the same axes, that `sweep --coarse` varies: what hours allow.
         paper: the paper's mean and standard error for each metric it reports.
         variant: an axis of the grid of which the table names the winner (SR-NN's activation).
         rivals: the tuned settings of the variants that did not win; run and shown as well.
@@ -44,6 +47,7 @@ class Entry:
     title: str
     settings: Hyper
     grid: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    coarse: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     paper: Mapping[str, tuple[float, float | None]] = field(default_factory=dict)
     variant: str | None = None
     rivals: tuple[Hyper, ...] = ()
@@ -53,9 +57,10 @@ class Entry:
     def label(self) -> str:
         return f"{self.title} ({self.settings[self.variant]})" if self.variant else self.title
 
-    def candidates(self) -> list[Hyper]:
-        """Every setting of the grid."""
-        return [{**self.settings, **point} for point in grid(self.grid)]
+    def candidates(self, *, coarse: bool = False) -> list[Hyper]:
+        """Every setting of the grid, or of the coarse one where there is one."""
+        axes = {**self.grid, **self.coarse} if coarse else self.grid
+        return [{**self.settings, **point} for point in grid(axes)]
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,9 @@ class Experiment:
     """A table or figure of the paper that one command regenerates.
 
     `program(method, static)` builds the compiled run; `lanes(cell)` says how many runs like that
-    cell go side by side; `seeds` is the paper's number of runs.
+    cell go side by side; `seeds` is the paper's number of runs. `data` names the data set it needs,
+    `columns` the settings and rules that its table shows. `choosing` is added to the settings of
+    runs that settings are chosen on; `peeked` is the metric of those runs that the paper chose on.
     """
 
     name: str
@@ -75,6 +82,10 @@ class Experiment:
     lanes: Callable[[Cell], int]
     seeds: int = 5
     notes: str = ""
+    data: str | None = None
+    columns: tuple[str, ...] = ()
+    choosing: Hyper = field(default_factory=dict)
+    peeked: str | None = None
 
     def cells(self, entry: Entry, settings: Iterable[Hyper], seeds: Iterable[int]) -> list[Cell]:
         return [
@@ -90,9 +101,12 @@ class Experiment:
                 cells += self.cells(entry, [{**entry.settings, **entry.pictured}], [0])
         return cells
 
-    def search(self, entries: Iterable[Entry], seeds: int) -> list[Cell]:
-        """The whole grid of some rows, on the seeds kept for choosing."""
+    def search(self, entries: Iterable[Entry], seeds: int, *, coarse: bool = False) -> list[Cell]:
+        """The whole grid of some rows, or the coarse one, on the seeds kept for choosing."""
         chosen_on = range(SELECTION_SEED, SELECTION_SEED + seeds)
         return [
-            cell for entry in entries for cell in self.cells(entry, entry.candidates(), chosen_on)
+            cell
+            for entry in entries
+            for hyper in entry.candidates(coarse=coarse)
+            for cell in self.cells(entry, [{**hyper, **self.choosing}], chosen_on)
         ]

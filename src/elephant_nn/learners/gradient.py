@@ -54,20 +54,20 @@ def gradient(
     if updates < 1:
         raise ValueError(f"gradient: updates must be 1 or more, got {updates}")
 
-    def objective(params: Params, batch: Batch) -> Array:
+    def objective(params: Params, batch: Batch) -> tuple[Array, Params]:
         x, y = batch
-        h = network.features(params, x)
+        h, observed = network.observe(params, x)
         total = loss(network.head(params, h), y)
-        return total if penalty is None else total + penalty(h)
+        return total if penalty is None else total + penalty(h), observed
 
     def init(key: Array) -> GradientState:
         params = network.init(key)
         return GradientState(params, optimiser.init(params))
 
     def step(state: GradientState, batch: Batch) -> GradientState:
-        gradients = jax.grad(objective)(state.params, batch)
+        gradients, observed = jax.grad(objective, has_aux=True)(state.params, batch)
         change, optimiser_state = optimiser.update(gradients, state.optimiser, state.params)
-        return GradientState(optax.apply_updates(state.params, change), optimiser_state)
+        return GradientState(optax.apply_updates(observed, change), optimiser_state)
 
     def update(state: GradientState, batch: Batch) -> GradientState:
         return jax.lax.fori_loop(0, updates, lambda _, s: step(s, batch), state)

@@ -15,13 +15,14 @@ class Contract:
     """What a stream gives, or a learner needs, beyond batches that come once and in order.
 
     The default is the strict setting of the paper: one pass, no boundaries between tasks, no
-    pre-training, no buffer of old samples.
+    pre-training, no buffer of old samples, no statistics kept by class.
     """
 
     passes: int = 1
     task_boundary: bool = False
     pretraining: bool = False
     buffer: bool = False
+    class_statistics: bool = False
 
     def refusals(self, needs: "Contract") -> list[str]:
         """What `needs` asks for and this contract does not give, in words."""

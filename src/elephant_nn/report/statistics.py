@@ -1,6 +1,7 @@
 """From rows to numbers: mean and standard error over seeds, and the choice of settings."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,8 +37,7 @@ class TableRow:
     ours: Summary
     paper: tuple[float, float | None] | None
     hyper: Hyper
-    passes: int | None
-    task_boundary: bool | None
+    rules: Mapping[str, Any]
     rivals: tuple[tuple[str, Summary], ...] = ()
 
     def as_record(self) -> dict[str, Any]:
@@ -56,10 +56,12 @@ class TableRow:
             "diverged": self.ours.diverged,
             "paper_mean": paper_mean,
             "paper_se": paper_se,
-            "passes": self.passes,
-            "task_boundary": self.task_boundary,
+            **self.rules,
             "hyper": dict(self.hyper),
         }
+
+
+RULES = ("passes", "task_boundary", "class_statistics", "scaling", "cut")
 
 
 def summarise(rows: pl.DataFrame, metric: str) -> Summary:
@@ -102,8 +104,7 @@ def _table_row(
         summarise(rows, metric.name),
         entry.paper.get(metric.name),
         hyper,
-        rows["passes"][0],
-        rows["task_boundary"][0],
+        {rule: rows[rule][0] for rule in RULES if rule in rows.columns},
         rivals,
     )
 
@@ -116,11 +117,14 @@ class SelectionRow:
     method: str
     title: str
     metric: Metric
-    chosen_on: Summary
+    choice: "Choice"
     fresh: Summary
     paper: tuple[float, float | None] | None
-    hyper: Hyper
-    swept: tuple[str, ...]
+    entry: Entry
+
+    @property
+    def hyper(self) -> Hyper:
+        return self.choice.hyper
 
     def as_record(self) -> dict[str, Any]:
         """The row as plain values, as `elephant show --sweep --format json` prints it."""
@@ -128,10 +132,13 @@ class SelectionRow:
         return {
             "experiment": self.experiment,
             "method": self.method,
+            "neurons": self.hyper.get("neurons"),
             "metric": self.metric.name,
-            "chosen_mean": self.chosen_on.mean,
-            "chosen_se": self.chosen_on.se,
-            "chosen_runs": self.chosen_on.runs,
+            "chosen_mean": self.choice.summary.mean,
+            "chosen_se": self.choice.summary.se,
+            "chosen_runs": self.choice.summary.runs,
+            "coarse": self.choice.coarse,
+            "peeked_mean": self.choice.peeked.mean if self.choice.peeked else None,
             "mean": self.fresh.mean,
             "se": self.fresh.se,
             "runs": self.fresh.runs,
@@ -146,22 +153,18 @@ def selection(experiment: Experiment, rows: pl.DataFrame) -> list[SelectionRow]:
     metric = experiment.metrics[0]
     found = []
     for entry in experiment.entries:
-        best = best_setting(rows, experiment, entry)
+        best = best_setting(rows, experiment, entry) if entry.grid else None
         if best is not None:
-            hyper, chosen_on = best
-            fresh = summarise(runs_of(rows, experiment, entry, hyper), metric.name)
-            paper = entry.paper.get(metric.name)
             found.append(
                 SelectionRow(
                     experiment.name,
                     entry.method,
                     entry.title,
                     metric,
-                    chosen_on,
-                    fresh,
-                    paper,
-                    hyper,
-                    tuple(entry.grid),
+                    best,
+                    summarise(runs_of(rows, experiment, entry, best.hyper), metric.name),
+                    entry.paper.get(metric.name),
+                    entry,
                 )
             )
     return found
@@ -173,34 +176,63 @@ def runs_of(
     """The rows of one setting: of the seeds that are reported, or of those used for choosing."""
     if not rows.height:
         return rows
+    if not reported:
+        hyper = {**hyper, **experiment.choosing}
     spelled = json.dumps(Cell.of(experiment.name, entry.method, hyper, 0).hyper, sort_keys=True)
     mine = (pl.col("method") == entry.method) & (pl.col("hyper") == spelled)
     seeds = pl.col("seed") < SELECTION_SEED
     return rows.filter(mine & (seeds if reported else ~seeds)).sort("seed")
 
 
-def best_setting(
-    rows: pl.DataFrame, experiment: Experiment, entry: Entry
-) -> tuple[Hyper, Summary] | None:
+@dataclass(frozen=True)
+class Choice:
+    """The best setting of a grid, its numbers, and whether only the coarse grid was complete.
+
+    `peeked` is the best that could have been chosen on the test set itself, as the paper seems to
+    have done.
+    """
+
+    hyper: Hyper
+    summary: Summary
+    coarse: bool
+    peeked: Summary | None
+
+
+def best_setting(rows: pl.DataFrame, experiment: Experiment, entry: Entry) -> Choice | None:
     """The setting with the best mean of the first metric on the seeds kept for choosing.
 
     All settings of the grid are compared on the same seeds, those that every one of them has; a
-    setting with a diverged run among them is not eligible. None while the grid is incomplete.
+    setting with a diverged run among them is not eligible. Where the whole grid is not complete,
+    the coarse one decides; None while that is not complete either.
     """
-    metric = experiment.metrics[0]
+    for coarse in (False, True) if entry.coarse else (False,):
+        choice = _best(rows, experiment, entry, coarse)
+        if choice is not None:
+            return choice
+    return None
+
+
+def _best(rows: pl.DataFrame, experiment: Experiment, entry: Entry, coarse: bool) -> Choice | None:
     tried = [
         (hyper, runs_of(rows, experiment, entry, hyper, reported=False))
-        for hyper in entry.candidates()
+        for hyper in entry.candidates(coarse=coarse)
     ]
     common = set.intersection(*(set(mine["seed"]) if mine.height else set() for _, mine in tried))
-    compared = [
-        (hyper, summarise(mine.filter(pl.col("seed").is_in(list(common))), metric.name))
-        for hyper, mine in tried
-        if common
-    ]
-    whole = [(h, s) for h, s in compared if s.mean is not None and not s.diverged]
-    sign = 1 if metric.better == "lower" else -1
-    return min(whole, key=lambda pair: sign * (pair[1].mean or 0.0), default=None)
+    if not common:
+        return None
+    compared = [(hyper, mine.filter(pl.col("seed").is_in(list(common)))) for hyper, mine in tried]
+
+    def best_by(metric: str) -> tuple[Hyper, Summary] | None:
+        numbers = [(hyper, summarise(mine, metric)) for hyper, mine in compared]
+        whole = [(h, s) for h, s in numbers if s.mean is not None and not s.diverged]
+        sign = 1 if experiment.metrics[0].better == "lower" else -1
+        return min(whole, key=lambda pair: sign * (pair[1].mean or 0.0), default=None)
+
+    found = best_by(experiment.metrics[0].name)
+    if found is None:
+        return None
+    peeked = best_by(experiment.peeked) if experiment.peeked in rows.columns else None
+    return Choice(*found, coarse, peeked[1] if peeked else None)
 
 
 def tried_settings(rows: pl.DataFrame, experiment: Experiment, entry: Entry) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from elephant_nn.experiments.spec import Experiment, Metric
+from elephant_nn.experiments.spec import Entry, Experiment, Metric
 from elephant_nn.report.statistics import (
     SelectionRow,
     Summary,
@@ -42,70 +42,110 @@ def ours(summary: Summary, metric: Metric) -> str:
 
 
 def comparison(experiment: Experiment, rows: pl.DataFrame) -> Grid:
-    """One line a method: for each metric our number and, where it has one, the paper's."""
-    found = table(experiment, rows)
-    by_method: dict[str, list[TableRow]] = {}
-    for row in found:
-        by_method.setdefault(row.title, []).append(row)
+    """One line a row of the table: for each metric our number and, where it has one, the paper's."""
+    found = [row for row in table(experiment, rows) if not row.metric.detail]
+    shown = [metric for metric in experiment.metrics if not metric.detail]
     in_paper = {row.metric.name for row in found if row.paper}
-    header, lines = ["method"], []
-    for metric in experiment.metrics:
+    header = ["method", *(column.replace("_", " ") for column in experiment.columns)]
+    for metric in shown:
         header += [f"{metric.title}, ours"] + ["paper"] * (metric.name in in_paper)
-    header.append("runs")
-    for title, columns in by_method.items():
-        line = [title]
+    lines = []
+    for first in range(0, len(found), len(shown)):
+        columns = found[first : first + len(shown)]
+        line = [columns[0].title, *_settings_and_rules(columns[0], experiment.columns)]
         for row in columns:
             line.append(ours(row.ours, row.metric))
             if row.metric.name in in_paper:
                 line.append(number(*row.paper, row.metric.digits) if row.paper else "-")
         lines.append([*line, str(columns[0].ours.runs)])
     notes = [experiment.notes] if experiment.notes else []
-    for row in found:
-        if row.rivals:
-            others = ", ".join(
-                f"{name} {ours(rival, row.metric)} ({rival.runs})" for name, rival in row.rivals
-            )
-            notes.append(
-                f"{row.title} is the best of its kind on the seeds used for choosing; on the "
-                f"reported seeds the others give (runs): {others}."
-            )
-    return Grid(f"{experiment.title} ({experiment.source})", header, lines, notes)
+    notes += [_about_rivals(row) for row in found if row.rivals and row.metric.name in in_paper]
+    title = f"{experiment.title} ({experiment.source})"
+    return Grid(title, [*header, "runs"], lines, notes)
+
+
+def _settings_and_rules(row: TableRow, columns: Sequence[str]) -> list[str]:
+    values = [row.rules.get(column, row.hyper.get(column)) for column in columns]
+    words = {True: "yes", False: "no", None: "-"}
+    return [words[v] if v is None or isinstance(v, bool) else f"{v:,}" for v in values]
+
+
+def _about_rivals(row: TableRow) -> str:
+    others = ", ".join(
+        f"{name} {ours(rival, row.metric)} ({rival.runs})" for name, rival in row.rivals
+    )
+    return (
+        f"{row.title} is the best of its kind on the seeds used for choosing; on the "
+        f"reported seeds the others give (runs): {others}."
+    )
 
 
 def choices(experiment: Experiment, rows: pl.DataFrame) -> Grid:
     """What the sweep chose, on which numbers, and what the choice gives on fresh seeds."""
-    metric = experiment.metrics[0]
-    lines = [
-        [
-            row.title,
-            ", ".join(f"{axis}={row.hyper[axis]}" for axis in row.swept),
-            f"{ours(row.chosen_on, metric)} ({row.chosen_on.runs})",
-            f"{ours(row.fresh, metric)} ({row.fresh.runs})",
-            number(*row.paper, metric.digits) if row.paper else "-",
-        ]
-        for row in selection(experiment, rows)
-    ]
+    metric, found = experiment.metrics[0], selection(experiment, rows)
+    lines = []
+    for row in found:
+        choice, grid = row.choice, row.entry.grid
+        lines.append(
+            [
+                _name(row.entry, experiment),
+                ", ".join(f"{axis}={choice.hyper[axis]}" for axis in grid),
+                f"{len(row.entry.candidates(coarse=choice.coarse))} of "
+                f"{len(row.entry.candidates())}",
+                f"{ours(choice.summary, metric)} ({choice.summary.runs})",
+                *([_peeked(choice.peeked, metric)] if experiment.peeked else []),
+                f"{ours(row.fresh, metric)} ({row.fresh.runs})",
+                number(*row.paper, metric.digits) if row.paper else "-",
+            ]
+        )
+    chosen_on = "held-out data, seeds for choosing" if experiment.choosing else "seeds for choosing"
     return Grid(
         f"{experiment.title}: settings chosen by sweep, {metric.title} (runs)",
-        ["method", "chosen setting", "seeds it was chosen on", "fresh seeds", "paper"],
-        lines,
         [
-            *_incomplete(experiment, rows),
-            "The paper chooses and reports on the same runs, which flatters every row: compare its "
-            "numbers with the third column, and believe the fourth.",
+            "method",
+            "chosen setting",
+            "settings tried",
+            chosen_on,
+            *(["best on the test set itself"] if experiment.peeked else []),
+            "fresh seeds",
+            "paper",
         ],
+        lines,
+        [*_incomplete(experiment, rows), _how_the_paper_chose(experiment)],
+    )
+
+
+def _name(entry: Entry, experiment: Experiment) -> str:
+    several = sum(other.method == entry.method for other in experiment.entries) > 1
+    return f"{entry.title}, {entry.settings['neurons']:,}" if several else entry.title
+
+
+def _peeked(summary: Summary | None, metric: Metric) -> str:
+    return f"{ours(summary, metric)} ({summary.runs})" if summary else "-"
+
+
+def _how_the_paper_chose(experiment: Experiment) -> str:
+    if experiment.peeked:
+        return (
+            "The paper mentions no held-out data and seems to choose by test accuracy; the fifth "
+            "column is the best mean test accuracy of the same runs, for that comparison only. "
+            "These runs learn from nine tenths of the training data, fresh seeds from all of it."
+        )
+    return (
+        "The paper chooses and reports on the same runs, which flatters every row: compare its "
+        "numbers with the fourth column, and believe the fifth."
     )
 
 
 def _incomplete(experiment: Experiment, rows: pl.DataFrame) -> list[str]:
     """A sentence for each method whose grid has been begun but not finished."""
-    chosen = {row.method for row in selection(experiment, rows)}
+    chosen = [row.entry for row in selection(experiment, rows)]
     sentences = []
     for entry in experiment.entries:
         done = tried_settings(rows, experiment, entry) if entry.grid else 0
-        if done and entry.method not in chosen:
+        if done and entry not in chosen:
             sentences.append(
-                f"{entry.title}: {done} of {len(entry.candidates())} settings have runs, or they "
+                f"{_name(entry, experiment)}: {done} of {len(entry.candidates())} settings have runs, or they "
                 f"share no seed; nothing is chosen before elephant sweep {experiment.name} is done."
             )
     return sentences

@@ -34,7 +34,7 @@ class Program:
     chunk: Callable[[Carry, Floats, Int[Array, ""]], tuple[Carry, Outputs]]
     chunks: int
     finish: Callable[[Mapping[str, np.ndarray]], dict[str, Any]]
-    contract: Mapping[str, int | bool]
+    contract: Mapping[str, int | bool | str]
 
 
 def cell_key(experiment: str, seed: int) -> Key[Array, ""]:

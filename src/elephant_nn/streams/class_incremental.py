@@ -77,10 +77,12 @@ def class_incremental(
         del n
         parts = []
         for task, (group, size) in enumerate(zip(rows, kept, strict=True)):
-            for lap in range(passes):
-                lap_key = jax.random.fold_in(jax.random.fold_in(key, task), lap)
-                chosen = jax.random.permutation(lap_key, len(group))[:size]
-                parts.append(jnp.asarray(group, jnp.int32)[chosen])
+            task_key = jax.random.fold_in(key, task)
+            lap = lambda i, k=task_key, m=len(group): jax.random.permutation(
+                jax.random.fold_in(k, i), m
+            )
+            chosen = jax.lax.map(lap, jnp.arange(passes))[:, :size].reshape(-1)
+            parts.append(jnp.asarray(group, jnp.int32)[chosen])
         return jnp.concatenate(parts)
 
     stream = Stream(

@@ -91,7 +91,7 @@ def travel(
     Pure and traceable, so whole stretches compile and many learners run side by side under vmap.
     The curve has a point after every `evaluate_every` batches, and one after the last batch.
     """
-    _agree(learner, stream)
+    agree(learner, stream)
     test_x = stream.transform(stream.test_x)
 
     def step(carry: tuple[State, State], t: Array) -> tuple[tuple[State, State], None]:
@@ -109,7 +109,8 @@ def travel(
     return Passage(*carry, curve)
 
 
-def _agree(learner: Learner, stream: Stream) -> None:
+def agree(learner: Learner, stream: Stream) -> None:
+    """Refuse a learner that needs what the stream does not grant."""
     refused = stream.contract.refusals(learner.needs)
     if refused:
         raise ValueError(

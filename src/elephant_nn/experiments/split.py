@@ -1,0 +1,284 @@
+"""Class-incremental learning on images: how a run goes. The tables are in `split_tables.py`.
+
+Two classes at a time, one pass, no boundaries told, one head over all classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from elephant_nn.data.dataset import Dataset
+    from elephant_nn.learners.learner import Learner
+    from elephant_nn.networks import Network
+    from elephant_nn.runs.program import Floats, Program
+
+PIECES_PER_TASK = 4
+TEST_BLOCK = 500
+
+
+def mnist_program(method: str, static: Mapping[str, Any]) -> Program:
+    return program("mnist", method, static)
+
+
+def cifar10_program(method: str, static: Mapping[str, Any]) -> Program:
+    return program("cifar10", method, static)
+
+
+def digits_program(method: str, static: Mapping[str, Any]) -> Program:
+    return program("digits", method, static)
+
+
+def program(data: str, method: str, static: Mapping[str, Any]) -> Program:
+    """One run down the stream; every task in four pieces, after each the accuracy by class.
+
+    With `held_out` among the settings, every so manieth training sample is kept back, and measured
+    beside the test set at the end: what settings are chosen on. Other settings that a row may have:
+    `scaling`, `cut`, `class_order` (the seed of a permutation), `order` ("shuffled"), `passes`.
+    """
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    from elephant_nn.runs.program import Program, named_key
+    from elephant_nn.streams.class_incremental import class_incremental
+    from elephant_nn.streams.stream import agree, shuffled
+
+    dataset = _load(data)
+    learned = dataset.held_out(static["held_out"]) if "held_out" in static else dataset
+    stream, tasks = class_incremental(
+        learned,
+        class_order=_class_order(static.get("class_order"), dataset.classes),
+        batch_size=static["batch"],
+        scaling=static.get("scaling", "unit"),
+        cut=static.get("cut", "task"),
+        passes=static.get("passes", 1),
+    )
+    order = shuffled if static.get("order") == "shuffled" else stream.order
+    bounds = np.array([0, *_pieces(tasks.ends)])
+    last = len(bounds) - 1
+    measured = [last] if "held_out" in static else _measured(method, last)
+    when = np.isin(np.arange(1, last + 1), measured)
+    tests = {"by_class": (learned.x_test, learned.y_test)}
+    if learned is not dataset:
+        tests["test_by_class"] = (dataset.x_test, dataset.y_test)
+
+    def learner(floats: Floats) -> Learner:
+        return build_learner(method, static, floats, dataset)
+
+    example = learner(dict.fromkeys(_FLOATS, 0.5))
+    contract = replace(
+        stream.contract,
+        task_boundary=example.needs.task_boundary,
+        class_statistics=example.needs.class_statistics,
+    )
+    agree(example, replace(stream, contract=contract))
+
+    def init(key: jax.Array, floats: Floats) -> Any:
+        rows = order(named_key(key, "data"), len(stream.x))
+        return learner(floats).init(named_key(key, "init")), rows
+
+    def by_class(state: Any, floats: Floats, x: np.ndarray, y: np.ndarray) -> jax.Array:
+        predict = lambda rows: learner(floats).predict(state, stream.transform(rows))
+        right = in_blocks(predict, jnp.asarray(x)) == y
+        total = jnp.zeros(dataset.classes).at[jnp.asarray(y)].add(right)
+        return total / jnp.maximum(np.bincount(y, minlength=dataset.classes), 1)
+
+    def chunk(carry: Any, floats: Floats, index: jax.Array) -> tuple[Any, dict[str, jax.Array]]:
+        state, rows = carry
+        learn = lambda t, s: learner(floats).update(s, stream.batch(rows, t))
+        ends = jnp.asarray(bounds)
+        state = jax.lax.fori_loop(ends[index], ends[index + 1], learn, state)
+        look = lambda: {name: by_class(state, floats, *test) for name, test in tests.items()}
+        skip = lambda: {name: jnp.full(dataset.classes, jnp.nan) for name in tests}
+        return (state, rows), jax.lax.cond(jnp.asarray(when)[index], look, skip)
+
+    def finish(outputs: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        counts = {n: np.bincount(y, minlength=dataset.classes) for n, (_, y) in tests.items()}
+        seen = outputs["by_class"][when]
+        row = summary(seen, counts["by_class"], tasks.classes, bounds[1:][when], tasks.ends)
+        if "test_by_class" in tests:
+            final = outputs["test_by_class"][-1]
+            row["test_accuracy"] = final @ counts["test_by_class"] / len(dataset.y_test)
+        return row
+
+    rules = {
+        "passes": contract.passes,
+        "task_boundary": contract.task_boundary,
+        "class_statistics": contract.class_statistics,
+        "scaling": static.get("scaling", "unit"),
+        "cut": static.get("cut", "task"),
+    }
+    return Program(init, chunk, last, finish, rules)
+
+
+@lru_cache(maxsize=1)
+def _load(data: str) -> Dataset:
+    from elephant_nn.data.loading import load
+
+    return load(data)
+
+
+def _class_order(seed: int | None, classes: int) -> list[int] | None:
+    import numpy as np
+
+    return None if seed is None else np.random.default_rng(seed).permutation(classes).tolist()
+
+
+def _pieces(ends: Sequence[int]) -> list[int]:
+    """Batches after which a chunk ends: each task in four nearly equal pieces."""
+    import numpy as np
+
+    starts = (0, *ends[:-1])
+    cuts = [
+        np.linspace(start, end, PIECES_PER_TASK + 1).round().astype(int)[1:].tolist()
+        for start, end in zip(starts, ends, strict=True)
+    ]
+    return sum(cuts, [])
+
+
+def _measured(method: str, last: int) -> range:
+    """After which chunks to look: all, but only at the ends of tasks where looking takes long."""
+    step = PIECES_PER_TASK if "convmixer" in method else 1
+    return range(step, last + 1, step)
+
+
+def in_blocks(predict: Callable[[Any], Any], x: Any) -> Any:
+    """The class with the largest output for every row, computed a block at a time."""
+    import jax
+    import jax.numpy as jnp
+
+    size = min(TEST_BLOCK, len(x))
+    blocks = -(-len(x) // size)
+    rows = jnp.minimum(jnp.arange(blocks * size), len(x) - 1).reshape(blocks, size)
+    found = jax.lax.map(lambda block: jnp.argmax(predict(x[block]), -1), rows)
+    return found.reshape(-1)[: len(x)]
+
+
+_FLOATS = ("lr", "a", "sigma_bias", "lambda", "gamma", "switch")
+_ELEPHANTS = {"emlp": "mlp", "ecnn": "cnn", "econvmixer": "convmixer"}
+
+
+def build_network(
+    method: str, static: Mapping[str, Any], floats: Mapping[str, Any], dataset: Dataset
+) -> Network:
+    """The method's network; elephant only in the last hidden layer, of `neurons` units."""
+    import math
+
+    from elephant_nn.activations import elephant_activation, relu
+    from elephant_nn.images import cnn, convmixer
+    from elephant_nn.networks import mlp
+
+    shape, classes, neurons = dataset.x_train.shape[1:], dataset.classes, static["neurons"]
+    kind, spread, activation = method, 0.0, relu
+    if method in _ELEPHANTS:
+        kind, spread = _ELEPHANTS[method], floats["sigma_bias"]
+        activation = elephant_activation(floats["a"], static["d"])
+    if kind == "mlp":
+        return mlp((math.prod(shape), neurons, classes), activation, sigma_bias=spread)
+    if kind == "cnn":
+        return cnn(shape, neurons, classes, activation, sigma_bias=spread)
+    return convmixer(shape, neurons, classes, activation, sigma_bias=spread)
+
+
+def build_learner(
+    method: str, static: Mapping[str, Any], floats: Mapping[str, Any], dataset: Dataset
+) -> Learner:
+    """The learner behind a row of the table."""
+    import math
+
+    import optax
+
+    from elephant_nn.learners.ewc import streaming_ewc
+    from elephant_nn.learners.flymodel import flymodel
+    from elephant_nn.learners.gradient import cross_entropy, gradient
+    from elephant_nn.learners.learner import Learner
+    from elephant_nn.learners.sdmlp import sdmlp
+    from elephant_nn.learners.statistics import (
+        RAW,
+        naive_bayes,
+        nearest_class_mean,
+        streaming_lda,
+    )
+
+    inputs, classes = math.prod(dataset.x_train.shape[1:]), dataset.classes
+    if method == "flymodel":
+        per_unit = static["per_unit"]
+        return flymodel(inputs, static["neurons"], classes, per_unit=per_unit, lr=floats["lr"])
+    if method == "sdmlp":
+        return sdmlp(
+            inputs,
+            static["neurons"],
+            classes,
+            k=static["k"],
+            switch=floats["switch"],
+            lr=floats["lr"],
+            passes=static["passes"],
+        )
+    summing = {
+        "nearest-mean": nearest_class_mean,
+        "naive-bayes": naive_bayes,
+        "lda": streaming_lda,
+    }
+    name, _, features = method.partition("/")
+    if name in summing:
+        if not features:
+            return summing[name](RAW, inputs, classes)
+        network = build_network("emlp", static, floats, dataset)
+        return summing[name](network, static["neurons"], classes)
+    if method == "chance":
+        untrained = build_network("mlp", static, floats, dataset)
+        return Learner(untrained.init, lambda state, batch: state, untrained.apply)
+    base = method.removesuffix("-ewc").removesuffix("/shuffled")
+    network = build_network(base, static, floats, dataset)
+    optimiser = optax.rmsprop(floats["lr"], decay=0.999)
+    if method.endswith("-ewc"):
+        return streaming_ewc(
+            network,
+            optimiser,
+            weight=floats["lambda"],
+            decay=floats["gamma"],
+            anchor=static["anchor"],
+            updates=static["E"],
+        )
+    return gradient(network, optimiser, cross_entropy, updates=static["E"])
+
+
+def summary(
+    by_class: np.ndarray,
+    counts: np.ndarray,
+    tasks: Sequence[Sequence[int]],
+    batches: np.ndarray,
+    ends: Sequence[int],
+) -> dict[str, Any]:
+    """The columns of a row from the accuracies of each class at some moments.
+
+    What speaks of tasks is there only if all of their ends were measured.
+    """
+    import numpy as np
+
+    from elephant_nn.streams.measures import (
+        backward_transfer,
+        forgetting,
+        learning_accuracy,
+        overall_accuracy,
+        task_matrix,
+    )
+
+    curve = overall_accuracy(by_class, counts)
+    row = {"accuracy": curve[-1], "accuracy_curve": curve, "batches": batches}
+    if not np.isin(ends, batches).all():
+        return row
+    over_time = task_matrix(by_class, counts, tasks)
+    at_ends = over_time[np.isin(batches, ends)]
+    return row | {
+        "forgetting": forgetting(at_ends),
+        "backward_transfer": backward_transfer(at_ends),
+        "learning_accuracy": learning_accuracy(at_ends),
+        "task_accuracy": over_time,
+    }

@@ -1,0 +1,65 @@
+"""FlyModel (Shen et al. 2021): a fixed sparse expansion, and one Hebbian weight vector a class."""
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from elephant_nn.learners.learner import Batch, Contract, Learner
+from elephant_nn.learners.winners import kth_largest
+
+
+class FlyState(NamedTuple):
+    projection: Float[Array, "inputs units"]
+    weights: Float[Array, "classes units"]
+    seen: Float[Array, " classes"]
+
+
+def flymodel(
+    inputs: int,
+    neurons: int,
+    classes: int,
+    *,
+    per_unit: int = 64,
+    lr: ArrayLike = 0.005,
+    active: float = 0.01,
+) -> Learner:
+    """Every unit sums `per_unit` random inputs; the share `active` of largest units survives.
+
+    A sample's survivors, scaled to a largest value of 1, are added with rate `lr` to the weights of
+    its class, which stop at 1. Nothing else changes, so the order of samples does not matter: no
+    boundaries are needed, contrary to what the paper's table says, and nothing can be forgotten.
+    What is kept is a statistic of each class. Unseen classes are never predicted.
+    """
+    if not 1 <= per_unit <= inputs:
+        raise ValueError(f"flymodel: per_unit must be between 1 and {inputs}, got {per_unit}")
+    # What reaches the (1 - active) quantile, interpolated between neighbours, among the units.
+    winners = neurons - math.ceil((1 - active) * (neurons - 1))
+
+    def init(key: Array) -> FlyState:
+        chosen = lambda k: jnp.zeros(inputs).at[jax.random.permutation(k, inputs)[:per_unit]].set(1)
+        projection = jax.lax.map(chosen, jax.random.split(key, neurons), batch_size=1000).T
+        return FlyState(projection, jnp.zeros((classes, neurons)), jnp.zeros(classes))
+
+    def survivors(projection: Array, x: Array) -> Array:
+        x = x.reshape(len(x), -1)
+        low, high = x.min(1, keepdims=True), x.max(1, keepdims=True)
+        scaled = (x - low) / jnp.where(high > low, high - low, 1.0)
+        z = scaled @ projection
+        z = jnp.where(z >= kth_largest(z, winners), z, 0.0)
+        return z / jnp.maximum(z.max(1, keepdims=True), 1e-12)
+
+    def update(state: FlyState, batch: Batch) -> FlyState:
+        x, y = batch
+        labels = jax.nn.one_hot(y, classes)
+        added = lr * labels.T @ survivors(state.projection, x)
+        weights = jnp.minimum(state.weights + added, 1.0)
+        return FlyState(state.projection, weights, jnp.maximum(state.seen, labels.max(0)))
+
+    def predict(state: FlyState, x: Array) -> Array:
+        scores = survivors(state.projection, x) @ state.weights.T
+        return jnp.where(state.seen > 0, scores, -1.0)  # scores are never negative
+
+    return Learner(init, update, predict, Contract(class_statistics=True))
