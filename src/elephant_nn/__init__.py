@@ -20,9 +20,11 @@ if TYPE_CHECKING:
         sigmoid,
         tanh,
     )
+    from elephant_nn.checking import check_learner
     from elephant_nn.data.dataset import Dataset
     from elephant_nn.data.loading import load
     from elephant_nn.editing import EditReport, edit, edit_report
+    from elephant_nn.images import cnn, convmixer
     from elephant_nn.kernel import (
         kernel_radius,
         normalised_kernel,
@@ -31,9 +33,18 @@ if TYPE_CHECKING:
         ntk_closed_form,
         update_effect,
     )
+    from elephant_nn.learners.ewc import streaming_ewc
+    from elephant_nn.learners.flymodel import flymodel
     from elephant_nn.learners.gradient import cross_entropy, gradient, squared_error
     from elephant_nn.learners.learner import Contract, Learner
+    from elephant_nn.learners.sdmlp import sdmlp
     from elephant_nn.learners.srnn import set_kl, sr_nn
+    from elephant_nn.learners.statistics import (
+        RAW_INPUTS,
+        naive_bayes,
+        nearest_class_mean,
+        streaming_lda,
+    )
     from elephant_nn.networks import Network, emlp, mlp
     from elephant_nn.sparsity import limit_sparsity, measured_sparsity, slope_of
     from elephant_nn.streams.class_incremental import Tasks, class_incremental
@@ -48,6 +59,20 @@ if TYPE_CHECKING:
     from elephant_nn.streams.stream import Stream, accuracy, learn, shuffled
 
 _HOMES = {
+    "checking": ("check_learner",),
+    "images": (
+        "cnn",
+        "convmixer",
+    ),
+    "learners.ewc": ("streaming_ewc",),
+    "learners.flymodel": ("flymodel",),
+    "learners.sdmlp": ("sdmlp",),
+    "learners.statistics": (
+        "RAW_INPUTS",
+        "naive_bayes",
+        "nearest_class_mean",
+        "streaming_lda",
+    ),
     "activations": (
         "CLASSICAL",
         "Activation",
@@ -92,6 +117,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "CLASSICAL",
+    "RAW_INPUTS",
     "Activation",
     "Contract",
     "Dataset",
@@ -103,7 +129,10 @@ __all__ = [
     "accuracy",
     "array_stream",
     "backward_transfer",
+    "check_learner",
     "class_incremental",
+    "cnn",
+    "convmixer",
     "cross_entropy",
     "edit",
     "edit_report",
@@ -114,6 +143,7 @@ __all__ = [
     "emlp",
     "even_bias",
     "fan_in_uniform",
+    "flymodel",
     "forgetting",
     "function_stream",
     "gradient",
@@ -124,12 +154,15 @@ __all__ = [
     "load",
     "measured_sparsity",
     "mlp",
+    "naive_bayes",
+    "nearest_class_mean",
     "normalised_kernel",
     "ntk",
     "ntk_as_printed",
     "ntk_closed_form",
     "overall_accuracy",
     "relu",
+    "sdmlp",
     "set_kl",
     "shuffled",
     "sigmoid",
@@ -137,6 +170,8 @@ __all__ = [
     "slope_of",
     "squared_error",
     "sr_nn",
+    "streaming_ewc",
+    "streaming_lda",
     "tanh",
     "task_matrix",
     "update_effect",

@@ -5,7 +5,7 @@ times slower on CPUs inside a compiled loop, which is where networks of this pac
 """
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import partial, reduce
 from itertools import product
 from typing import Any
 
@@ -162,7 +162,8 @@ def _depthwise(
 
 def _shifted_sum(x: Array, kernel: Array, size: int, before: int) -> Array:
     padded = _pad(x, size, before)
-    return sum(padded[(slice(None), *place)] * tap for place, tap in _taps(x, kernel, size))
+    parts = (padded[(slice(None), *place)] * tap for place, tap in _taps(x, kernel, size))
+    return reduce(jnp.add, parts)
 
 
 def _pad(x: Array, size: int, before: int) -> Array:

@@ -35,23 +35,23 @@ class Entry:
     Attributes:
         settings: the tuned hyper-parameters that `reproduce` runs.
         grid: the axes that `sweep` varies around them: the paper's.
-        coarse: fewer values of the same axes, that `sweep --coarse` varies: what hours allow.
         paper: the paper's mean and standard error for each metric it reports.
         variant: an axis of the grid of which the table names the winner (SR-NN's activation).
         rivals: the tuned settings of the variants that did not win; run and shown as well.
         pictured: added to the settings for one more run of the first seed, that records what a
             figure shows.
+        coarse: fewer values for some axes of the grid, for `sweep --coarse`: what hours allow.
     """
 
     method: str
     title: str
     settings: Hyper
     grid: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
-    coarse: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     paper: Mapping[str, tuple[float, float | None]] = field(default_factory=dict)
     variant: str | None = None
     rivals: tuple[Hyper, ...] = ()
     pictured: Hyper | None = None
+    coarse: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
 
     @property
     def label(self) -> str:

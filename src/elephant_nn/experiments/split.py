@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 PIECES_PER_TASK = 4
 TEST_BLOCK = 500
+_SLOW_TO_PREDICT = ("convmixer", "econvmixer", "flymodel")
 
 
 def mnist_program(method: str, static: Mapping[str, Any]) -> Program:
@@ -71,7 +72,7 @@ def program(data: str, method: str, static: Mapping[str, Any]) -> Program:
     def learner(floats: Floats) -> Learner:
         return build_learner(method, static, floats, dataset)
 
-    example = learner(dict.fromkeys(_FLOATS, 0.5))
+    example = learner({name: jnp.array(0.5) for name in _FLOATS})
     contract = replace(
         stream.contract,
         task_boundary=example.needs.task_boundary,
@@ -134,17 +135,14 @@ def _pieces(ends: Sequence[int]) -> list[int]:
     """Batches after which a chunk ends: each task in four nearly equal pieces."""
     import numpy as np
 
-    starts = (0, *ends[:-1])
-    cuts = [
-        np.linspace(start, end, PIECES_PER_TASK + 1).round().astype(int)[1:].tolist()
-        for start, end in zip(starts, ends, strict=True)
-    ]
-    return sum(cuts, [])
+    tasks = zip((0, *ends[:-1]), ends, strict=True)
+    cuts = [np.linspace(start, end, PIECES_PER_TASK + 1)[1:] for start, end in tasks]
+    return [int(cut) for cut in np.concatenate(cuts).round()]
 
 
 def _measured(method: str, last: int) -> range:
     """After which chunks to look: all, but only at the ends of tasks where looking takes long."""
-    step = PIECES_PER_TASK if "convmixer" in method else 1
+    step = PIECES_PER_TASK if method in _SLOW_TO_PREDICT else 1
     return range(step, last + 1, step)
 
 
@@ -200,7 +198,7 @@ def build_learner(
     from elephant_nn.learners.learner import Learner
     from elephant_nn.learners.sdmlp import sdmlp
     from elephant_nn.learners.statistics import (
-        RAW,
+        RAW_INPUTS,
         naive_bayes,
         nearest_class_mean,
         streaming_lda,
@@ -228,7 +226,7 @@ def build_learner(
     name, _, features = method.partition("/")
     if name in summing:
         if not features:
-            return summing[name](RAW, inputs, classes)
+            return summing[name](RAW_INPUTS, inputs, classes)
         network = build_network("emlp", static, floats, dataset)
         return summing[name](network, static["neurons"], classes)
     if method == "chance":

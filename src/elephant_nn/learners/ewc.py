@@ -1,6 +1,6 @@
 """Streaming EWC: elastic weight consolidation with every batch as a task of its own."""
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,8 +11,7 @@ from elephant_nn.learners.gradient import Loss, cross_entropy
 from elephant_nn.learners.learner import Batch, Learner
 from elephant_nn.networks import Network, Params
 
-Anchor = Literal["previous", "fisher", "average"]
-ANCHORS: tuple[Anchor, ...] = ("previous", "fisher", "average")
+ANCHORS = ("previous", "fisher", "average")
 
 
 class EwcState(NamedTuple):
@@ -29,7 +28,7 @@ def streaming_ewc(
     *,
     weight: ArrayLike,
     decay: ArrayLike,
-    anchor: Anchor = "fisher",
+    anchor: str = "fisher",
     updates: int = 1,
 ) -> Learner:
     r"""Gradient steps with a spring to an anchor, stiff where past batches had large gradients.

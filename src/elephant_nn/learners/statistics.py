@@ -4,35 +4,36 @@ They need one pass and no boundaries and cannot forget, but they keep statistics
 which the strict setting of the paper has no place for. They tell what its numbers are worth.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from elephant_nn.learners.learner import Batch, Contract, Learner
-from elephant_nn.networks import Network
+from elephant_nn.networks import Network, Params
 
 KEEPS = Contract(class_statistics=True)
 
-RAW = Network(lambda key: (), lambda params, x: x.reshape(len(x), -1), lambda params, h: h)
+RAW_INPUTS = Network(lambda key: (), lambda params, x: x.reshape(len(x), -1), lambda params, h: h)
 """The inputs themselves as features."""
 
 
 class ClassSums(NamedTuple):
-    """Fixed parameters of the features; by class: samples, sum and sum of squares of features."""
+    """By class: how many samples, and the sums of their features and of the features' squares."""
 
-    params: Any
-    count: Float[Array, " classes"]
+    params: Params
+    samples: Float[Array, " classes"]
     total: Float[Array, "classes width"]
     squares: Float[Array, "classes width"]
 
 
 class Covariance(NamedTuple):
-    """As `ClassSums`, with the sum of products of features over all classes."""
+    """By class: how many samples, and the sums of features; over all: the sums of products."""
 
-    params: Any
-    count: Float[Array, " classes"]
+    params: Params
+    samples: Float[Array, " classes"]
     total: Float[Array, "classes width"]
     products: Float[Array, "width width"]
 
@@ -42,7 +43,7 @@ def nearest_class_mean(network: Network, width: int, classes: int) -> Learner:
 
     def predict(state: ClassSums, x: Array) -> Array:
         h, mean = network.features(state.params, x), _means(state)
-        return _of_seen(state.count, 2 * h @ mean.T - jnp.sum(mean**2, 1))
+        return _of_seen(state.samples, 2 * h @ mean.T - jnp.sum(mean**2, 1))
 
     return Learner(_init(network, width, classes), _adder(network, classes), predict, KEEPS)
 
@@ -55,12 +56,12 @@ def naive_bayes(network: Network, width: int, classes: int, floor: float = 1e-2)
 
     def predict(state: ClassSums, x: Array) -> Array:
         h, mean = network.features(state.params, x), _means(state)
-        n = jnp.maximum(state.count, 1)[:, None]
+        n = jnp.maximum(state.samples, 1)[:, None]
         variance = jnp.maximum(state.squares / n - mean**2, 0.0)
         variance = variance + floor * jnp.mean(variance) + 1e-6
         score = h**2 @ (1 / variance).T - 2 * h @ (mean / variance).T
         score += jnp.sum(mean**2 / variance + jnp.log(variance), 1)
-        return _of_seen(state.count, jnp.log(n[:, 0]) - score / 2)
+        return _of_seen(state.samples, jnp.log(n[:, 0]) - score / 2)
 
     return Learner(_init(network, width, classes), _adder(network, classes), predict, KEEPS)
 
@@ -74,27 +75,28 @@ def streaming_lda(network: Network, width: int, classes: int, shrinkage: float =
 
     def init(key: Array) -> Covariance:
         start = _init(network, width, classes)(key)
-        return Covariance(start.params, start.count, start.total, jnp.zeros((width, width)))
+        return Covariance(start.params, start.samples, start.total, jnp.zeros((width, width)))
 
     def update(state: Covariance, batch: Batch) -> Covariance:
         h, labels = network.features(state.params, batch[0]), jax.nn.one_hot(batch[1], classes)
-        count, total = state.count + labels.sum(0), state.total + labels.T @ h
-        return Covariance(state.params, count, total, state.products + h.T @ h)
+        samples, total = state.samples + labels.sum(0), state.total + labels.T @ h
+        return Covariance(state.params, samples, total, state.products + h.T @ h)
 
     def predict(state: Covariance, x: Array) -> Array:
         h, mean = network.features(state.params, x), _means(state)
-        seen = jnp.maximum(state.count.sum(), 1)
-        within = (state.products - (mean.T * state.count) @ mean) / seen
-        even = shrinkage * jnp.mean(jnp.diag(within)) + 1e-6
+        seen = jnp.maximum(state.samples.sum(), 1)
+        within = (state.products - (mean.T * state.samples) @ mean) / seen
+        rounding = 1e-5 * jnp.mean(jnp.diag(state.products)) / seen  # so that it can be inverted
+        even = shrinkage * jnp.mean(jnp.diag(within)) + rounding + 1e-6
         within = (1 - shrinkage) * within + even * jnp.eye(width)
         directions = jax.scipy.linalg.solve(within, mean.T, assume_a="pos")
-        prior = jnp.log(jnp.maximum(state.count, 1))
-        return _of_seen(state.count, h @ directions - jnp.sum(mean.T * directions, 0) / 2 + prior)
+        prior = jnp.log(jnp.maximum(state.samples, 1))
+        return _of_seen(state.samples, h @ directions - jnp.sum(mean.T * directions, 0) / 2 + prior)
 
     return Learner(init, update, predict, KEEPS)
 
 
-def _init(network: Network, width: int, classes: int):
+def _init(network: Network, width: int, classes: int) -> Callable[[Array], ClassSums]:
     def init(key: Array) -> ClassSums:
         zeros = jnp.zeros((classes, width))
         return ClassSums(network.init(key), jnp.zeros(classes), zeros, zeros)
@@ -102,12 +104,12 @@ def _init(network: Network, width: int, classes: int):
     return init
 
 
-def _adder(network: Network, classes: int):
+def _adder(network: Network, classes: int) -> Callable[[ClassSums, Batch], ClassSums]:
     def update(state: ClassSums, batch: Batch) -> ClassSums:
         h, labels = network.features(state.params, batch[0]), jax.nn.one_hot(batch[1], classes)
         return ClassSums(
             state.params,
-            state.count + labels.sum(0),
+            state.samples + labels.sum(0),
             state.total + labels.T @ h,
             state.squares + labels.T @ h**2,
         )
@@ -116,9 +118,9 @@ def _adder(network: Network, classes: int):
 
 
 def _means(state: ClassSums | Covariance) -> Array:
-    return state.total / jnp.maximum(state.count, 1)[:, None]
+    return state.total / jnp.maximum(state.samples, 1)[:, None]
 
 
-def _of_seen(count: Array, scores: Array) -> Array:
+def _of_seen(samples: Array, scores: Array) -> Array:
     """Scores with classes that never came below all others."""
-    return jnp.where(count > 0, scores, scores.min(1, keepdims=True) - 1)
+    return jnp.where(samples > 0, scores, scores.min(1, keepdims=True) - 1)

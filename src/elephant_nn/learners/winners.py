@@ -2,7 +2,7 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 
 def kth_largest(values: Float[Array, "n units"], k: int) -> Float[Array, "n 1"]:
@@ -13,7 +13,7 @@ def kth_largest(values: Float[Array, "n units"], k: int) -> Float[Array, "n 1"]:
     """
     bits = jax.lax.bitcast_convert_type(jax.lax.stop_gradient(values), jnp.int32)
 
-    def halve(i: int, low: Array) -> Array:
+    def halve(i: Int[Array, ""], low: Array) -> Array:
         probe = low | jnp.left_shift(1, 30 - i)
         enough = jnp.sum(bits >= probe, axis=1, keepdims=True) >= k
         return jnp.where(enough, probe, low)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from elephant_nn.experiments import EXPERIMENTS
 from elephant_nn.experiments.edit import NEIGHBOURHOOD, POINT, TARGET
 from elephant_nn.experiments.sine import STAGES
 from elephant_nn.experiments.spec import Entry, Experiment
+from elephant_nn.report.split_figures import curves, tasks_over_time
 from elephant_nn.report.statistics import runs_of
 from elephant_nn.report.style import (
     BLACK,
@@ -23,6 +23,7 @@ from elephant_nn.report.style import (
     PINK,
     RED,
     SKY,
+    band,
     figure,
     legend_below,
     save_figure,
@@ -99,7 +100,7 @@ def _sine_curves(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
         mine = runs_of(rows, experiment, entry, entry.settings).filter(pl.col("status") == "ok")
         if mine.height:
             curves = np.array(mine["mse_curve"].to_list())
-            _band(
+            band(
                 ax,
                 np.arange(1, curves.shape[1] + 1),
                 curves,
@@ -111,15 +112,6 @@ def _sine_curves(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
     ax.set_ylabel("test MSE over the whole range")
     ax.legend(loc="lower left", frameon=False)
     return drawn
-
-
-def _band(ax: Axes, x: np.ndarray, curves: np.ndarray, colour: str, label: str) -> None:
-    """Mean over runs, with a band of one standard error."""
-    mean = curves.mean(0)
-    ax.plot(x, mean, color=colour, label=label)
-    if len(curves) > 1:
-        se = curves.std(0, ddof=1) / np.sqrt(len(curves))
-        ax.fill_between(x, mean - se, mean + se, color=colour, alpha=0.25, lw=0)
 
 
 def _edit(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
@@ -176,9 +168,27 @@ def _classical_functions(experiment: Experiment, rows: pl.DataFrame) -> Figure |
     return drawn
 
 
-_DRAWINGS: dict[
-    str, tuple[tuple[str, str, Callable[[Experiment, pl.DataFrame], Figure | None]], ...]
-] = {
+Drawings = tuple[tuple[str, str, Callable[[Experiment, pl.DataFrame], Figure | None]], ...]
+
+
+def _split_drawings(name: str) -> Drawings:
+    return (
+        (
+            f"{name}-curves",
+            "Test accuracy over all classes while two classes at a time pass by once; dotted lines "
+            "are where the classes change. Mean over runs; bands are one standard error.",
+            curves,
+        ),
+        (
+            f"{name}-tasks",
+            "Accuracy on each task after each task. A method that does not forget keeps its rows "
+            "bright to the right of the diagonal. Mean over runs.",
+            tasks_over_time,
+        ),
+    )
+
+
+_DRAWINGS: dict[str, Drawings] = {
     "sine": (
         (
             "sine-stages",
@@ -205,4 +215,5 @@ _DRAWINGS: dict[
         ("elephant-functions", "The elephant and its slope, a = 2.", _elephant_functions),
         ("classical-functions", "The classical activations and slopes.", _classical_functions),
     ),
+    **{name: _split_drawings(name) for name in ("split-digits", "split-mnist", "split-cifar10")},
 }

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -49,6 +50,17 @@ def figure(
         drawn.get_layout_engine().set(w_pad=0.1, h_pad=0.06)  # type: ignore[union-attr,call-arg]
         axes = drawn.subplots(rows, columns, squeeze=False, **shared)
     return drawn, list(axes.flat)
+
+
+def band(
+    ax: Axes, x: np.ndarray, curves: np.ndarray, colour: str, label: str, dashes: str = "-"
+) -> None:
+    """Mean over runs, with a band of one standard error."""
+    mean = curves.mean(0)
+    ax.plot(x, mean, color=colour, ls=dashes, label=label)
+    if len(curves) > 1:
+        se = curves.std(0, ddof=1) / np.sqrt(len(curves))
+        ax.fill_between(x, mean - se, mean + se, color=colour, alpha=0.25, lw=0)
 
 
 def legend_below(drawn: Figure, axes: Axes) -> None:

@@ -42,13 +42,14 @@ def ours(summary: Summary, metric: Metric) -> str:
 
 
 def comparison(experiment: Experiment, rows: pl.DataFrame) -> Grid:
-    """One line a row of the table: for each metric our number and, where it has one, the paper's."""
+    """One line a row: for each metric our number and, where it has one, the paper's."""
     found = [row for row in table(experiment, rows) if not row.metric.detail]
     shown = [metric for metric in experiment.metrics if not metric.detail]
     in_paper = {row.metric.name for row in found if row.paper}
     header = ["method", *(column.replace("_", " ") for column in experiment.columns)]
     for metric in shown:
-        header += [f"{metric.title}, ours"] + ["paper"] * (metric.name in in_paper)
+        compared = metric.name in in_paper
+        header += [f"{metric.title}, ours", "paper"] if compared else [metric.title]
     lines = []
     for first in range(0, len(found), len(shown)):
         columns = found[first : first + len(shown)]
@@ -128,8 +129,7 @@ def _how_the_paper_chose(experiment: Experiment) -> str:
     if experiment.peeked:
         return (
             "The paper mentions no held-out data and seems to choose by test accuracy; the fifth "
-            "column is the best mean test accuracy of the same runs, for that comparison only. "
-            "These runs learn from nine tenths of the training data, fresh seeds from all of it."
+            "column is the best mean test accuracy of the same runs, for that comparison only."
         )
     return (
         "The paper chooses and reports on the same runs, which flatters every row: compare its "
@@ -144,8 +144,9 @@ def _incomplete(experiment: Experiment, rows: pl.DataFrame) -> list[str]:
     for entry in experiment.entries:
         done = tried_settings(rows, experiment, entry) if entry.grid else 0
         if done and entry not in chosen:
+            name, settings = _name(entry, experiment), len(entry.candidates())
             sentences.append(
-                f"{_name(entry, experiment)}: {done} of {len(entry.candidates())} settings have runs, or they "
+                f"{name}: {done} of {settings} settings have runs, or they "
                 f"share no seed; nothing is chosen before elephant sweep {experiment.name} is done."
             )
     return sentences
@@ -159,10 +160,10 @@ def as_text(grid: Grid) -> str:
 
     drawn = Table(title=grid.title, box=box.SIMPLE_HEAD, title_justify="left")
     for i, name in enumerate(grid.header):
-        drawn.add_column(name, justify="left" if i == 0 else "right")
+        drawn.add_column(name, justify="left" if i == 0 else "right", no_wrap=i == 0)
     for line in grid.lines:
         drawn.add_row(*map(Text, line))
-    width = min(110, shutil.get_terminal_size((110, 24)).columns)
+    width = min(120, shutil.get_terminal_size((120, 24)).columns)
     console = Console(file=io.StringIO(), width=width)
     console.print(drawn)
     for note in grid.notes:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -13,8 +13,8 @@ from elephant_nn.data.dataset import Dataset
 from elephant_nn.learners.learner import Contract
 from elephant_nn.streams.stream import Stream
 
-Scaling = Literal["unit", "standard", "none"]
-Cut = Literal["task", "stream"]
+SCALINGS = ("unit", "standard", "none")
+CUTS = ("task", "stream")
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ def class_incremental(
     classes_per_task: int = 2,
     class_order: Sequence[int] | None = None,
     batch_size: int = 125,
-    scaling: Scaling = "unit",
-    cut: Cut = "task",
+    scaling: str = "unit",
+    cut: str = "task",
     passes: int = 1,
     task_boundary: bool = False,
 ) -> tuple[Stream, Tasks]:
@@ -61,6 +61,9 @@ def class_incremental(
             "class_incremental: classes_per_task must be between 1 and the "
             f"{dataset.classes} classes, got {classes_per_task}"
         )
+    for name, value, choice in (("scaling", scaling, SCALINGS), ("cut", cut, CUTS)):
+        if value not in choice:
+            raise ValueError(f"class_incremental: {name} must be one of {choice}, got {value!r}")
     starts = range(0, len(order), classes_per_task)
     classes = tuple(tuple(order[start : start + classes_per_task]) for start in starts)
     rows = [np.flatnonzero(np.isin(dataset.y_train, group)) for group in classes]
@@ -77,11 +80,8 @@ def class_incremental(
         del n
         parts = []
         for task, (group, size) in enumerate(zip(rows, kept, strict=True)):
-            task_key = jax.random.fold_in(key, task)
-            lap = lambda i, k=task_key, m=len(group): jax.random.permutation(
-                jax.random.fold_in(k, i), m
-            )
-            chosen = jax.lax.map(lap, jnp.arange(passes))[:, :size].reshape(-1)
+            shuffle = partial(_shuffle, jax.random.fold_in(key, task), len(group), size)
+            chosen = jax.lax.map(shuffle, jnp.arange(passes)).reshape(-1)
             parts.append(jnp.asarray(group, jnp.int32)[chosen])
         return jnp.concatenate(parts)
 
@@ -99,7 +99,11 @@ def class_incremental(
     return stream, Tasks(classes, tuple(int(end) for end in ends))
 
 
-def _scaling(dataset: Dataset, scaling: Scaling) -> Callable[[Array], Array]:
+def _shuffle(key: Key[Array, ""], n: int, size: int, lap: Int[Array, ""]) -> Int[Array, " size"]:
+    return jax.random.permutation(jax.random.fold_in(key, lap), n)[:size]
+
+
+def _scaling(dataset: Dataset, scaling: str) -> Callable[[Array], Array]:
     if scaling == "unit":
         top = 255.0 if dataset.x_train.dtype == np.uint8 else float(np.abs(dataset.x_train).max())
         return lambda x: x.astype(jnp.float32) / top

@@ -1,0 +1,147 @@
+"""A check that any learner must pass, ours and yours."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key, Num
+
+from elephant_nn.data.loading import digits
+from elephant_nn.learners.learner import Learner, State
+
+
+def check_learner(
+    learner: Learner,
+    x: Num[np.ndarray, "n ..."] | Float[Array, "n ..."] | None = None,
+    y: Num[np.ndarray, "n ..."] | Num[Array, "n ..."] | None = None,
+    *,
+    key: Key[Array, ""] | Int[Array, " 2"] | None = None,
+) -> None:
+    """Raise an AssertionError that says what is wrong, unless the learner keeps all promises.
+
+    * `predict` changes nothing, gives the same twice, and a row's prediction does not depend on the
+      rows beside it;
+    * `update` takes batches of any size, one sample included;
+    * memory is bounded: after a long stream the state has the shapes and types it began with;
+    * the same key and the same stream give the same state, and `predict` is the same compiled;
+    * states and predictions stay finite on odd inputs: zeros, one sample over and over, one label
+      over and over, and inputs a thousand times too large.
+
+    Args:
+        x: a batch of 16 samples or more like those it will see; default: 8x8 digits in [0, 1].
+        y: their labels or targets.
+        key: what to initialise it with; default: `jax.random.key(0)`.
+    """
+    if (x is None) != (y is None):
+        raise ValueError("check_learner: give both x and y, or neither")
+    if x is None or y is None:
+        sample = digits()
+        x, y = sample.x_train[:64].astype(np.float32) / 255, sample.y_train[:64]
+    x, y = jnp.asarray(x), jnp.asarray(y)
+    if len(x) < 16 or len(x) != len(y):
+        raise ValueError(
+            f"check_learner: x and y must have the same length, 16 or more, got {len(x)}, {len(y)}"
+        )
+    learner = replace(learner, update=jax.jit(learner.update))
+    start = learner.init(jax.random.key(0) if key is None else key)
+    learned = learner.update(learner.update(start, (x[:8], y[:8])), (x[8:16], y[8:16]))
+    _check_prediction(learner, learned, x)
+    _check_batch_sizes(learner, start, x, y)
+    _check_memory(learner, start, x, y)
+    _check_sameness(learner, start, learned, x, y, key)
+    _check_odd_inputs(learner, start, x, y)
+
+
+def _check_prediction(learner: Learner, state: State, x: Array) -> None:
+    before = _copy(state)
+    first, second = learner.predict(state, x), learner.predict(state, x)
+    assert len(first) == len(x), f"predict gave {len(first)} rows for {len(x)} inputs"
+    assert _same(first, second), "predict gave two answers for one question"
+    assert _same(before, state), "predict changed the state it was given"
+    alone = jnp.concatenate([learner.predict(state, x[i : i + 1]) for i in range(4)])
+    _assert_close(alone, first[:4], "a row's prediction depends on the rows beside it")
+
+
+def _check_batch_sizes(learner: Learner, start: State, x: Array, y: Array) -> None:
+    for size in (1, 3, len(x)):
+        state = learner.update(start, (x[:size], y[:size]))
+        assert _shapes(state) == _shapes(start), f"a batch of {size} changed the state's shape"
+        _assert_finite(state, f"a batch of {size}")
+
+
+def _check_memory(learner: Learner, start: State, x: Array, y: Array) -> None:
+    state = start
+    for step in range(300):
+        rows = jnp.arange(step, step + 4) % len(x)
+        state = learner.update(state, (x[rows], y[rows]))
+    assert _shapes(state) == _shapes(start), (
+        f"after 300 batches the state has {_bytes(state)} bytes, it began with {_bytes(start)}; "
+        "memory must not grow with the stream"
+    )
+    _assert_finite(state, "300 batches")
+
+
+def _check_sameness(
+    learner: Learner, start: State, learned: State, x: Array, y: Array, key: Any
+) -> None:
+    again = learner.init(jax.random.key(0) if key is None else key)
+    assert _same(start, again), "init gave two states for one key"
+    again = learner.update(learner.update(again, (x[:8], y[:8])), (x[8:16], y[8:16]))
+    assert _same(learned, again), "the same seed and stream gave two different states"
+    compiled = jax.jit(learner.predict)(learned, x)
+    _assert_close(compiled, learner.predict(learned, x), "predict differs when compiled")
+
+
+def _check_odd_inputs(learner: Learner, start: State, x: Array, y: Array) -> None:
+    odd: dict[str, Callable[[Array], Array]] = {
+        "zeros": jnp.zeros_like,
+        "one sample over and over": lambda x: jnp.broadcast_to(x[:1], x.shape),
+        "inputs a thousand times too large": lambda x: 1000 * x,
+    }
+    for what, change in odd.items():
+        state = learner.update(learner.update(start, (change(x), y)), (change(x), y))
+        _assert_finite(state, what)
+        _assert_finite(learner.predict(state, change(x)), what)
+        _assert_finite(learner.predict(state, x), what)
+    state = learner.update(start, (x, jnp.broadcast_to(y[:1], y.shape)))
+    _assert_finite((state, learner.predict(state, x)), "one label over and over")
+
+
+def _leaves(tree: Any) -> list[np.ndarray]:
+    plain = lambda leaf: (
+        jax.random.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
+    )
+    return [np.asarray(plain(jnp.asarray(leaf))) for leaf in jax.tree.leaves(tree)]
+
+
+def _copy(tree: Any) -> list[np.ndarray]:
+    return [leaf.copy() for leaf in _leaves(tree)]
+
+
+def _same(one: Any, other: Any) -> bool:
+    pairs = zip(_leaves(one), _leaves(other), strict=True)
+    return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
+
+
+def _shapes(tree: Any) -> list[tuple[tuple[int, ...], str]]:
+    return [(leaf.shape, str(leaf.dtype)) for leaf in _leaves(tree)]
+
+
+def _bytes(tree: Any) -> int:
+    return sum(leaf.nbytes for leaf in _leaves(tree))
+
+
+def _assert_close(one: Array, other: Array, what: str) -> None:
+    scale = float(jnp.max(jnp.abs(other))) + 1e-6
+    apart = float(jnp.max(jnp.abs(one - other))) / scale
+    assert apart < 1e-3, f"{what}: they differ by {apart:.2g} of the largest output"
+
+
+def _assert_finite(tree: Any, after: str) -> None:
+    for leaf in _leaves(tree):
+        assert leaf.dtype.kind != "f" or np.isfinite(leaf).all(), (
+            f"a number is not finite after {after}"
+        )

@@ -1,0 +1,250 @@
+"""Streaming EWC, SDMLP, FlyModel and the classifiers of class statistics."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import NearestCentroid
+
+from elephant_nn import (
+    RAW_INPUTS,
+    Network,
+    cross_entropy,
+    flymodel,
+    gradient,
+    mlp,
+    naive_bayes,
+    nearest_class_mean,
+    sdmlp,
+    streaming_ewc,
+    streaming_lda,
+)
+from elephant_nn.learners.sdmlp import top_k_inhibited
+from elephant_nn.learners.winners import kth_largest
+
+KEY = jax.random.key(0)
+X, Y = load_digits(return_X_y=True)
+NOISE = np.random.default_rng(0).normal(0, 0.05, X.shape)  # or many sums would be equal
+X, Y = (X / 16 + NOISE).astype(np.float32), Y.astype(np.int32)
+
+
+def batches(size=50, count=10):
+    return [
+        (jnp.array(X[i : i + size]), jnp.array(Y[i : i + size]))
+        for i in range(0, size * count, size)
+    ]
+
+
+def after(learner, stream):
+    state = learner.init(KEY)
+    for batch in stream:
+        state = jax.jit(learner.update)(state, batch)
+    return state
+
+
+@given(st.lists(st.floats(0, 2.0**100, width=32), min_size=1, max_size=30), st.integers(1, 30))
+def test_kth_largest_is_what_sorting_gives(values, k):
+    k = min(k, len(values))
+    expected = np.sort(np.array(values, np.float32))[-k]
+    assert kth_largest(jnp.array([values]), k)[0, 0] == expected
+
+
+def test_kth_largest_counts_equal_values_and_zeros():
+    values = jnp.array([[2.0, 2.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
+    for k, expected in ((1, 2), (2, 2), (3, 1), (4, 0)):
+        np.testing.assert_array_equal(kth_largest(values, k)[:, 0], [expected, 0])
+
+
+# Streaming EWC
+
+
+def ewc(anchor, updates, weight=1e3, decay=0.9):
+    network, optimiser = mlp((64, 30, 10)), optax.rmsprop(1e-3, decay=0.999)
+    return streaming_ewc(
+        network, optimiser, weight=weight, decay=decay, anchor=anchor, updates=updates
+    )
+
+
+@pytest.mark.parametrize("weight", [10.0, 1e5])
+@pytest.mark.parametrize("decay", [0.5, 0.999])
+def test_the_literal_form_does_nothing_with_one_update_a_batch(weight, decay):
+    plain = gradient(mlp((64, 30, 10)), optax.rmsprop(1e-3, decay=0.999), cross_entropy)
+    ours = after(ewc("previous", 1, weight, decay), batches()).params
+    jax.tree.map(np.testing.assert_array_equal, ours, after(plain, batches()).params)
+
+
+@pytest.mark.parametrize(("anchor", "updates"), [("previous", 2), ("fisher", 1), ("average", 1)])
+def test_other_forms_act(anchor, updates):
+    free, held = (after(ewc(anchor, updates, w), batches()).params for w in (0.0, 1e4))
+    away = lambda params: sum(
+        float(jnp.sum((p - q) ** 2))
+        for p, q in zip(jax.tree.leaves(params), jax.tree.leaves(start), strict=True)
+    )
+    start = mlp((64, 30, 10)).init(KEY)
+    assert away(held) < 0.9 * away(free)
+
+
+def one_number(anchor):
+    """A 'network' of one weight; the loss is (w x - y)^2 / 2, its slope (w x - y) x."""
+    network = Network(lambda key: jnp.array(0.0), lambda w, x: w * x[:, 0], lambda w, h: h[:, None])
+    loss = lambda out, y: jnp.mean((out[:, 0] - y) ** 2) / 2
+    return streaming_ewc(network, optax.sgd(0.1), loss, weight=2.0, decay=0.5, anchor=anchor)
+
+
+def test_the_fisher_anchor_by_hand():
+    learner = one_number("fisher")
+    state = learner.init(KEY)
+    state = learner.update(state, (jnp.array([[1.0]]), jnp.array([1.0])))
+    # slope -1, no Fisher yet: w = .1, F = 1, all of it from now: the anchor is .1
+    assert (state.params, state.fisher, state.anchor) == pytest.approx((0.1, 1.0, 0.1))
+    state = learner.update(state, (jnp.array([[1.0]]), jnp.array([2.1])))
+    # slope -2, spring 0: w = .3, F = .5 + 4 = 4.5, anchor = (.5 * .1 + 4 * .3) / 4.5
+    assert (state.params, state.fisher) == pytest.approx((0.3, 4.5))
+    assert state.anchor == pytest.approx((0.5 * 0.1 + 4 * 0.3) / 4.5)
+    anchor = float(state.anchor)
+    state = learner.update(state, (jnp.array([[1.0]]), jnp.array([0.3])))
+    # slope 0, the spring pulls: w = .3 - .1 * 2 * 4.5 * (.3 - anchor)
+    assert state.params == pytest.approx(0.3 - 0.1 * 2 * 4.5 * (0.3 - anchor))
+
+
+def test_the_average_anchor_by_hand():
+    learner = one_number("average")
+    state = learner.update(learner.init(KEY), (jnp.array([[1.0]]), jnp.array([1.0])))
+    assert state.anchor == pytest.approx(0.5 * 0.0 + 0.5 * 0.1)
+
+
+def test_unknown_anchors_are_named():
+    with pytest.raises(ValueError, match=r"anchor must be one of .* got 'previos'"):
+        ewc("previos", 1)
+
+
+# SDMLP
+
+
+def test_inhibition_leaves_the_top_k_and_excitation_all():
+    values = jnp.array([[4.0, 1.0, 3.0, 2.0]])
+    np.testing.assert_array_equal(top_k_inhibited(values, 2, jnp.ones(4)), [[2.0, 0.0, 1.0, 0.0]])
+    np.testing.assert_array_equal(top_k_inhibited(values, 2, -jnp.ones(4)), [[6.0, 3.0, 5.0, 4.0]])
+    np.testing.assert_array_equal(top_k_inhibited(values, 2, jnp.zeros(4)), values)
+
+
+def test_sdmlp_keeps_its_weights_non_negative_and_of_length_one():
+    learner = sdmlp(64, 40, 10, k=3, switch=1000.0, passes=1)
+    for state in (learner.init(KEY), after(learner, batches())):
+        hidden, output = state.weights
+        assert (hidden >= 0).all()
+        assert (output >= 0).all()
+        np.testing.assert_allclose(jnp.linalg.norm(hidden, axis=0), 1, rtol=1e-5)
+
+
+def test_units_switch_as_they_are_used():
+    learner = sdmlp(64, 40, 10, k=3, switch=200.0, passes=1)
+    first = learner.update(learner.init(KEY), batches()[0])
+    assert (first.counts > 45).all()  # excited: nearly every unit is active for all 50 samples
+    state = after(learner, batches(count=30))
+    later = learner.update(state, batches()[0])
+    used = int((later.counts - state.counts).sum())
+    assert used < 50 * 15  # most units are inhibited by now: a few a sample
+
+
+@pytest.mark.parametrize(("scale", "clipped"), [(1.0, False), (20.0, True)])
+def test_sdmlp_takes_a_clipped_step_of_plain_sgd(scale, clipped):
+    learner = sdmlp(64, 40, 10, k=3, lr=0.5, passes=1)
+    state, (x, y) = learner.init(KEY), batches()[0]
+    state = state._replace(weights=(state.weights[0], scale * state.weights[1]))
+
+    unit = jax.nn.relu(x)
+    unit = unit / jnp.linalg.norm(unit, axis=1, keepdims=True)
+    fourth = jnp.sort(jax.nn.relu(unit @ state.weights[0]))[:, -4, None]
+    loss = lambda w: cross_entropy((jax.nn.relu(unit @ w[0]) + fourth) @ w[1], y)
+    slopes = jax.grad(loss)(state.weights)
+    norm = float(optax.tree.norm(slopes))
+    assert (norm > 1) == clipped
+    rate = 0.5 / max(norm, 1)
+    stepped = [jnp.maximum(w - rate * g, 0) for w, g in zip(state.weights, slopes, strict=True)]
+    stepped[0] /= jnp.linalg.norm(stepped[0], axis=0)
+    new = learner.update(state, (x, y)).weights
+    for ours, expected in zip(new, stepped, strict=True):
+        np.testing.assert_allclose(ours, expected, atol=1e-6)
+
+
+def test_k_must_leave_losers():
+    with pytest.raises(ValueError, match="k must be between 1 and 9"):
+        sdmlp(64, 10, 10, k=10)
+
+
+# FlyModel
+
+
+def test_flymodel_is_what_its_definition_says():
+    learner = flymodel(64, 300, 10, per_unit=8, lr=0.02)
+    state = after(learner, batches())
+    projection = np.asarray(state.projection)
+    assert (projection.sum(0) == 8).all()
+    assert set(np.unique(projection)) == {0.0, 1.0}
+
+    def survivors(x):
+        scaled = (x - x.min(1, keepdims=True)) / np.ptp(x, axis=1, keepdims=True)
+        z = scaled @ projection
+        z[z < np.quantile(z, 0.99, axis=1, keepdims=True)] = 0
+        return z / z.max(1, keepdims=True)
+
+    weights = np.zeros((10, 300))
+    for x, y in zip(X[:500], Y[:500], strict=True):
+        weights[y] = np.minimum(weights[y] + 0.02 * survivors(x[None])[0], 1)
+    np.testing.assert_allclose(state.weights, weights, atol=1e-4)
+    ours = jnp.argmax(learner.predict(state, jnp.array(X[500:700])), 1)
+    assert np.mean(ours == np.argmax(survivors(X[500:700]) @ weights.T, 1)) > 0.99
+
+
+def test_the_order_of_samples_does_not_matter_to_flymodel():
+    learner = flymodel(64, 300, 10, per_unit=8, lr=0.02)
+    there, back = after(learner, batches()), after(learner, batches()[::-1])
+    np.testing.assert_allclose(there.weights, back.weights, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        flymodel(64, 300, 10, per_unit=8),
+        nearest_class_mean(RAW_INPUTS, 64, 10),
+        naive_bayes(RAW_INPUTS, 64, 10),
+        streaming_lda(RAW_INPUTS, 64, 10),
+    ],
+)
+def test_classes_that_never_came_are_never_predicted(learner):
+    few = np.isin(Y, (3, 5))
+    state = after(learner, [(jnp.array(X[few]), jnp.array(Y[few]))])
+    assert set(np.unique(jnp.argmax(learner.predict(state, jnp.array(X)), 1))) == {3, 5}
+
+
+def test_per_unit_cannot_exceed_the_inputs():
+    with pytest.raises(ValueError, match="per_unit must be between 1 and 64, got 65"):
+        flymodel(64, 300, 10, per_unit=65)
+
+
+# Class statistics, against scikit-learn
+
+
+@pytest.mark.parametrize(
+    ("learner", "reference"),
+    [
+        (nearest_class_mean(RAW_INPUTS, 64, 10), NearestCentroid()),
+        (naive_bayes(RAW_INPUTS, 64, 10, floor=0.0), GaussianNB(var_smoothing=1e-6 / 0.17)),
+        (
+            streaming_lda(RAW_INPUTS, 64, 10, shrinkage=0.1),
+            LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.1),
+        ),
+    ],
+)
+def test_running_sums_give_what_scikit_learn_computes_at_once(learner, reference):
+    state = after(learner, batches(size=40, count=25))
+    reference.fit(X[:1000], Y[:1000])
+    ours = np.argmax(learner.predict(state, jnp.array(X[1000:])), 1)
+    assert np.mean(ours == reference.predict(X[1000:])) > 0.99

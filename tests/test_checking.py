@@ -1,0 +1,111 @@
+import itertools
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from elephant_nn import (
+    RAW_INPUTS,
+    check_learner,
+    cnn,
+    convmixer,
+    cross_entropy,
+    elephant_activation,
+    emlp,
+    flymodel,
+    gradient,
+    mlp,
+    naive_bayes,
+    nearest_class_mean,
+    sdmlp,
+    sr_nn,
+    streaming_ewc,
+    streaming_lda,
+)
+
+RMS = optax.rmsprop(1e-4, decay=0.999)
+EMLP = emlp((64, 50, 10), a=0.1, sigma_bias=0.2)
+LEARNERS = {
+    "mlp": gradient(mlp((64, 50, 10)), RMS, cross_entropy),
+    "emlp": gradient(EMLP, RMS, cross_entropy, updates=2),
+    "cnn": gradient(cnn((8, 8, 1), 30, 10, filters=4), RMS, cross_entropy),
+    "ecnn": gradient(
+        cnn((8, 8, 1), 30, 10, elephant_activation(0.1, 4), sigma_bias=0.2, filters=4),
+        RMS,
+        cross_entropy,
+    ),
+    "convmixer": gradient(
+        convmixer((8, 8, 1), 30, 10, width=6, depth=1, kernel=3), RMS, cross_entropy
+    ),
+    "sr-nn": sr_nn(EMLP, RMS, cross_entropy, weight=0.1, beta=0.1),
+    **{
+        f"ewc-{anchor}": streaming_ewc(
+            mlp((64, 50, 10)), RMS, weight=1e3, decay=0.9, anchor=anchor, updates=2
+        )
+        for anchor in ("previous", "fisher", "average")
+    },
+    "sdmlp": sdmlp(64, 50, 10, k=3, switch=100.0),
+    "flymodel": flymodel(64, 200, 10, per_unit=8),
+    "nearest-mean": nearest_class_mean(RAW_INPUTS, 64, 10),
+    "naive-bayes": naive_bayes(EMLP, 50, 10),
+    "lda": streaming_lda(EMLP, 50, 10),
+}
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_every_learner_keeps_its_promises(name):
+    check_learner(LEARNERS[name])
+
+
+def test_other_inputs_can_be_given():
+    learner = gradient(mlp((3, 10, 1)), optax.adam(1e-3))
+    x = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
+    check_learner(learner, x, x[:, :1])
+    with pytest.raises(ValueError, match="both x and y, or neither"):
+        check_learner(learner, x)
+    with pytest.raises(ValueError, match="16 or more, got 5, 5"):
+        check_learner(learner, x[:5], x[:5, :1])
+
+
+GOOD = LEARNERS["mlp"]
+COUNTER = itertools.count()
+
+
+def remember(state, batch):
+    learned, memory = state
+    return GOOD.update(learned, batch), jnp.concatenate([memory, batch[0].reshape(-1, 64)])
+
+
+BROKEN = {
+    "memory must not grow|changed the state's shape": replace(
+        GOOD,
+        init=lambda key: (GOOD.init(key), jnp.zeros((0, 64))),
+        update=remember,
+        predict=lambda state, x: GOOD.predict(state[0], x),
+    ),
+    "depends on the rows beside it": replace(
+        GOOD, predict=lambda state, x: GOOD.predict(state, x - x.mean(0))
+    ),
+    "two answers for one question": replace(
+        GOOD, predict=lambda state, x: GOOD.predict(state, x) + next(COUNTER)
+    ),
+    "two states for one key": replace(
+        GOOD, init=lambda key: GOOD.init(jax.random.key(next(COUNTER)))
+    ),
+    "not finite after zeros": replace(
+        GOOD,
+        update=lambda state, batch: GOOD.update(
+            state, (batch[0] / jnp.linalg.norm(batch[0]), batch[1])
+        ),
+    ),
+    "gave 1 rows for 64 inputs": replace(GOOD, predict=lambda state, x: GOOD.predict(state, x)[:1]),
+}
+
+
+@pytest.mark.parametrize("complaint", BROKEN)
+def test_broken_learners_are_found_out(complaint):
+    with pytest.raises(AssertionError, match=complaint):
+        check_learner(BROKEN[complaint])
