@@ -53,6 +53,7 @@ def test_rooms_import_one_way():
         "learners",
         "editing",
         "data",
+        "checking",
         "streams",
         "runs",
         "experiments",

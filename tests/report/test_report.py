@@ -100,26 +100,52 @@ def swept(**runs):
 def test_the_choice_is_by_the_choosing_seeds():
     rows = swept(first=(0.2, 0.2), second=(0.1, 0.2), third=(0.3, 0.3))
     rows += [row(EMLP, 0, 0.001, FIRST)]  # a reported seed must not decide
-    hyper, summary = best_setting(frame(*rows), SMALL, GRID)
-    assert hyper == SECOND
-    assert summary.mean == pytest.approx(0.15)
+    choice = best_setting(frame(*rows), SMALL, GRID)
+    assert choice.hyper == SECOND
+    assert choice.summary.mean == pytest.approx(0.15)
+    assert not choice.coarse
 
 
 def test_settings_are_compared_on_the_seeds_they_share():
     rows = swept(first=(0.2, 0.2), second=(0.1, 0.2), third=(0.3, 0.3, 0.001))
-    hyper, summary = best_setting(frame(*rows), SMALL, GRID)
-    assert (hyper, summary.runs) == (SECOND, 2)
+    choice = best_setting(frame(*rows), SMALL, GRID)
+    assert (choice.hyper, choice.summary.runs) == (SECOND, 2)
 
 
 def test_a_setting_that_diverged_is_not_chosen():
     rows = swept(first=(0.2, 0.2), second=(0.1, None), third=(0.3, 0.3))
-    assert best_setting(frame(*rows), SMALL, GRID)[0] == FIRST
+    assert best_setting(frame(*rows), SMALL, GRID).hyper == FIRST
 
 
 def test_nothing_is_chosen_from_part_of_a_grid():
     rows = frame(*swept(first=(0.2,), second=(0.1,)))
     assert best_setting(rows, SMALL, GRID) is None
     assert "2 of 3 settings have runs" in SWEEP_FORMATS["table"](SMALL, rows)
+
+
+def test_a_coarse_grid_decides_until_the_whole_one_is_complete():
+    entry = dataclasses.replace(GRID, coarse={"lr": (1e-3, 3e-4)})
+    experiment = dataclasses.replace(SINE, entries=(entry,))
+    rows = swept(first=(0.2,), second=(0.1,))
+    choice = best_setting(frame(*rows), experiment, entry)
+    assert (choice.hyper, choice.coarse) == (SECOND, True)
+    assert "2 of 3" in SWEEP_FORMATS["table"](experiment, frame(*rows))
+    choice = best_setting(frame(*rows, *swept(third=(0.05,))), experiment, entry)
+    assert (choice.hyper, choice.coarse) == (THIRD, False)
+
+
+def test_settings_are_chosen_on_data_kept_back_and_the_best_on_the_test_set_is_shown_beside():
+    experiment = dataclasses.replace(SMALL, choosing={"held_out": 10}, peeked="test_mse")
+    numbers = {0: (0.2, 0.9), 1: (0.1, 0.8), 2: (0.3, 0.7)}
+    rows = [
+        row(EMLP, 1000, held_out, {**settings, "held_out": 10}, test_mse=test)
+        for settings, (held_out, test) in zip(GRID.candidates(), numbers.values(), strict=True)
+    ]
+    rows += swept(first=(0.001,))  # without the data kept back: must not decide
+    choice = best_setting(frame(*rows), experiment, GRID)
+    assert choice.hyper == SECOND
+    assert choice.peeked.mean == 0.7
+    assert "0.7000 (1)" in SWEEP_FORMATS["markdown"](experiment, frame(*rows))
 
 
 def test_the_sweep_table_shows_both_numbers():

@@ -1,0 +1,173 @@
+"""Class-incremental experiments: every row of every table builds; small ones really run."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from elephant_nn.data.dataset import Dataset
+from elephant_nn.experiments import EXPERIMENTS, split
+from elephant_nn.experiments.split import build_learner, digits_program, in_blocks, summary
+from elephant_nn.runs.cells import Cell
+from elephant_nn.runs.program import cell_key
+from elephant_nn.runs.shard import Shard, run_shard
+
+SHAPES = {"split-digits": (8, 8, 1), "split-mnist": (28, 28, 1), "split-cifar10": (32, 32, 3)}
+ROWS = [
+    pytest.param(name, entry, id=f"{name}-{entry.method}-{entry.settings.get('neurons')}")
+    for name in SHAPES
+    for entry in EXPERIMENTS[name].entries
+]
+EMLP = {"neurons": 200, "lr": 1e-4, "E": 1, "a": 0.16, "sigma_bias": 0.32, "d": 4, "batch": 10}
+
+
+def images(shape, n=20):
+    x = np.random.default_rng(0).integers(0, 256, (n, *shape), np.uint8)
+    return Dataset("made up", x, np.arange(n, dtype=np.int32) % 10, x, np.arange(n) % 10)
+
+
+@pytest.mark.parametrize(("name", "entry"), ROWS)
+def test_every_row_has_a_learner_of_the_right_size(name, entry):
+    cell = EXPERIMENTS[name].cells(entry, [entry.settings], [0])[0]
+    dataset = images(SHAPES[name])
+    learner = build_learner(entry.method, dict(cell.static), cell.floats, dataset)
+    state = jax.eval_shape(learner.init, jax.random.key(0))
+    x = jax.ShapeDtypeStruct((7, *SHAPES[name]), jnp.float32)
+    y = jax.ShapeDtypeStruct((7,), jnp.int32)
+    assert jax.eval_shape(learner.predict, state, x).shape == (7, 10)
+    after = jax.eval_shape(learner.update, state, (x, y))
+    assert jax.tree.map(lambda s: (s.shape, s.dtype), after) == jax.tree.map(
+        lambda s: (s.shape, s.dtype), state
+    )
+    neurons = entry.settings.get("neurons")
+    sizes = {size for leaf in jax.tree.leaves(state) for size in leaf.shape}
+    assert neurons is None or neurons in sizes
+
+
+def weights(name, method, neurons):
+    experiment = EXPERIMENTS[name]
+    (entry,) = (
+        e for e in experiment.entries
+        if (e.method, e.settings.get("neurons")) == (method, neurons)
+    )  # fmt: skip
+    cell = experiment.cells(entry, [entry.settings], [0])[0]
+    learner = build_learner(method, dict(cell.static), cell.floats, images(SHAPES[name]))
+    params = jax.eval_shape(learner.init, jax.random.key(0)).params
+    return sum(leaf.size for leaf in jax.tree.leaves(params))
+
+
+def test_networks_have_the_papers_sizes():
+    assert weights("split-mnist", "emlp", 1000) == 784 * 1000 + 1000 + 1000 * 10
+    dense = 14 * 14 * 64 * 10000 + 10000 + 10000 * 10
+    assert weights("split-mnist", "ecnn", 10000) == 9 * 64 + 64 + dense
+    dense = 16 * 16 * 64 * 1000 + 1000 + 1000 * 10
+    assert weights("split-cifar10", "cnn", 1000) == 27 * 64 + 64 + dense
+
+
+def test_grids_are_the_papers():
+    for name in ("split-mnist", "split-cifar10"):
+        for entry in EXPERIMENTS[name].entries:
+            sizes = {"mlp": 12, "cnn": 12, "convmixer": 12, "emlp": 300, "ecnn": 300}
+            # 6 rates, E in {1, 2}, 5 lambdas, 6 gammas, and our three anchors
+            sizes |= {"mlp-ewc": 6 * 2 * 5 * 6 * 3, "cnn-ewc": 6 * 2 * 5 * 6 * 3}
+            if entry.method in sizes:
+                assert len(entry.candidates()) == sizes[entry.method]
+            named = lambda settings: {tuple(sorted(hyper.items())) for hyper in settings}
+            assert named(entry.candidates(coarse=True)) <= named(entry.candidates())
+
+
+def run(method, settings, seed=0, tmp_path=None, lanes=1):
+    cells = tuple(Cell.of("split-digits", method, settings, s) for s in range(seed, seed + lanes))
+    return run_shard(Shard(digits_program, cells, lanes), tmp_path)
+
+
+def test_a_run_fills_its_row(tmp_path):
+    (row,) = run("emlp", EMLP, tmp_path=tmp_path)
+    assert row["status"] == "ok"
+    assert row["accuracy"] > 0.3
+    assert row["accuracy"] == pytest.approx(row["accuracy_curve"][-1])
+    assert len(row["accuracy_curve"]) == len(row["batches"]) == 20
+    matrix = np.array(row["task_accuracy"])
+    assert matrix.shape == (20, 5)
+    assert (matrix[3, 1:] < 0.1).all()  # the other classes have not come yet
+    at_ends = matrix[3::4]
+    assert row["learning_accuracy"] == pytest.approx(np.diag(at_ends).mean())
+    assert (row["passes"], row["task_boundary"], row["class_statistics"]) == (1, False, False)
+    assert (row["scaling"], row["cut"]) == ("unit", "task")
+
+
+def test_lanes_change_nothing_but_rounding(tmp_path):
+    alone = run("emlp", EMLP, seed=1, tmp_path=tmp_path)[0]
+    beside = run("emlp", EMLP, seed=0, tmp_path=tmp_path, lanes=2)[1]
+    assert alone["cell"] == beside["cell"]
+    assert alone["accuracy"] == pytest.approx(beside["accuracy"], abs=0.02)
+
+
+def test_choosing_runs_measure_what_was_kept_back_and_the_test_set_at_the_end_only(tmp_path):
+    (row,) = run("emlp", {**EMLP, "held_out": 5}, seed=1000, tmp_path=tmp_path)
+    assert len(row["accuracy_curve"]) == 1
+    assert "forgetting" not in row
+    assert 0.2 < row["test_accuracy"] <= 1
+    kept_back = split._load("digits").held_out(5)
+    hits = row["accuracy"] * len(kept_back.y_test)
+    assert hits == pytest.approx(round(hits), abs=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "rules"),
+    [
+        ("sdmlp", {"neurons": 60, "k": 5, "lr": 0.05, "passes": 2, "switch": 900.0}, (2, False)),
+        ("flymodel", {"neurons": 200, "per_unit": 8, "lr": 0.01}, (1, True)),
+        ("lda", {}, (1, True)),
+    ],
+)
+def test_rows_say_under_which_rules_they_were_made(method, settings, rules, tmp_path):
+    (row,) = run(method, {**settings, "batch": 10}, tmp_path=tmp_path)
+    assert (row["passes"], row["class_statistics"]) == rules
+    assert row["accuracy"] > 0.15
+
+
+def test_a_learner_that_needs_more_passes_than_the_stream_gives_is_refused(monkeypatch):
+    settings = {"neurons": 60, "k": 5, "passes": 1, "batch": 10}
+    greedy = split.build_learner("sdmlp", {**settings, "passes": 9}, _halves(), images((8, 8, 1)))
+    monkeypatch.setattr(split, "build_learner", lambda *args: greedy)
+    with pytest.raises(ValueError, match="needs passes=9, which the stream does not grant"):
+        digits_program("sdmlp", settings)
+
+
+def _halves():
+    return {"lr": 0.5, "switch": 100.0}
+
+
+def test_other_protocols_are_settings(tmp_path):
+    usual = run("emlp", EMLP, tmp_path=tmp_path)[0]
+    for more in ({"scaling": "standard", "cut": "stream"}, {"class_order": 3}):
+        (row,) = run("emlp", {**EMLP, **more}, tmp_path=tmp_path)
+        assert row["status"] == "ok"
+        assert row["accuracy"] != usual["accuracy"]
+        assert row["scaling"] == more.get("scaling", "unit")
+        assert row["cut"] == more.get("cut", "task")
+
+
+def test_methods_meet_the_same_samples_in_the_same_order():
+    orders = []
+    for method, settings in (("emlp", EMLP), ("flymodel", {"neurons": 200, "per_unit": 8})):
+        program = digits_program(method, {**settings, "batch": 10})
+        floats = {name: jnp.array(0.1) for name in ("lr", "a", "sigma_bias")}
+        orders.append(program.init(cell_key("split-digits", 3), floats)[1])
+    np.testing.assert_array_equal(*orders)
+
+
+@pytest.mark.parametrize("n", [1, 499, 500, 501, 1234])
+def test_blocks_cover_every_row_once(n):
+    x = jnp.arange(n)
+    assert (in_blocks(lambda rows: jax.nn.one_hot(rows % 7, 7), x) == x % 7).all()
+
+
+def test_the_summary_by_hand():
+    by_class = np.array([[1.0, 0.0], [0.5, 1.0]])  # class 0 halves while class 1 is learned
+    row = summary(by_class, np.array([30, 10]), [[0], [1]], np.array([5, 9]), [5, 9])
+    assert row["accuracy"] == pytest.approx((0.5 * 30 + 10) / 40)
+    assert row["forgetting"] == pytest.approx(0.5)
+    assert row["backward_transfer"] == pytest.approx(-0.5)
+    assert row["learning_accuracy"] == pytest.approx(1.0)
