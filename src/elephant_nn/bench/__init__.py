@@ -31,9 +31,16 @@ def _activation() -> list[Measurement]:
     return measure()
 
 
+def _split() -> list[Measurement]:
+    from elephant_nn.bench.split import measure
+
+    return measure()
+
+
 BENCHMARKS: dict[str, Callable[[], list[Measurement]]] = {
     "sine-grid": _sine_grid,
     "activation": _activation,
+    "split": _split,
 }
 
 

@@ -318,6 +318,7 @@ def _digits_entries() -> tuple[Entry, ...]:
         replace(
             new.spring("mlp-ewc", "MLP + EWC", 1000, 3e-5, 2, "previous", 1e3, 0.9),
             grid={**_DIGIT_RATES, **SPRINGS},
+            coarse={"lr": (1e-4, 3e-5), "lambda": (1e1, 1e3, 1e5), "gamma": (0.5, 0.9, 0.999)},
         ),
         new.entry(
             "sdmlp", "SDMLP", {"neurons": 1000, "k": 10, "lr": 0.05, "passes": 20, "switch": 3e3}

@@ -39,16 +39,16 @@ class Shard:
 
 
 @dataclass(frozen=True)
-class _Compiled:
+class Compiled:
     program: Program
     start: Callable[[Any, Floats], Carry]
     advance: Callable[[Carry, Floats, int], tuple[Carry, Outputs, jax.Array]]
 
 
 @lru_cache(maxsize=8)
-def _compiled(
+def compile_program(
     factory: ProgramFactory, method: str, static: tuple[tuple[str, Any], ...], lanes: int
-) -> _Compiled:
+) -> Compiled:
     program = factory(method, dict(static))
 
     def advance(carry: Carry, floats: Floats, index: jax.Array) -> tuple[Carry, Outputs, jax.Array]:
@@ -57,7 +57,7 @@ def _compiled(
 
     # XLA's default on recent x86 is half the vector width; element-wise work gains up to 1.8 times.
     wide = {"xla_cpu_prefer_vector_width": 512} if jax.default_backend() == "cpu" else None
-    return _Compiled(
+    return Compiled(
         program,
         jax.jit(_side_by_side(program.init, lanes, (0, 0))),
         jax.jit(
@@ -94,14 +94,14 @@ def run_shard(shard: Shard, scratch: Path, checkpoint_seconds: float = 30.0) -> 
     status `diverged`; when all lanes have diverged the rest is skipped.
     """
     first = shard.cells[0]
-    compiled = _compiled(shard.program, first.method, first.static, shard.lanes)
-    program = compiled.program
+    machine = compile_program(shard.program, first.method, first.static, shard.lanes)
+    program = machine.program
     padded = shard.cells + (shard.cells[-1],) * (shard.lanes - len(shard.cells))
     keys = jnp.stack([cell_key(cell.experiment, cell.seed) for cell in padded])
     floats = {name: jnp.array([cell.floats[name] for cell in padded]) for name in first.floats}
 
-    carry = compiled.start(keys, floats)
-    collected, died = _empty_outputs(compiled, carry, floats), np.zeros(shard.lanes, int)
+    carry = machine.start(keys, floats)
+    collected, died = _empty_outputs(machine, carry, floats), np.zeros(shard.lanes, int)
     path = scratch / f"{shard.id}.safetensors"
     done, (carry, collected, died) = load_checkpoint(path, (carry, collected, died)) or (
         0,
@@ -109,18 +109,20 @@ def run_shard(shard: Shard, scratch: Path, checkpoint_seconds: float = 30.0) -> 
     )
     collected, died = jax.tree.map(np.array, (collected, died))
     beat = _Heartbeat(scratch / f"{shard.id}.progress", program.chunks)
-    saved = time.monotonic()
+    saved, pause = time.monotonic(), checkpoint_seconds
     for index in range(done, program.chunks):
-        carry, outputs, alive = compiled.advance(carry, floats, index)
+        carry, outputs, alive = machine.advance(carry, floats, index)
         for name, value in outputs.items():
             collected[name][:, index] = np.asarray(value)
         died = np.where((died == 0) & ~np.asarray(alive), index + 1, died)
         if died.all():
             break
         beat(index + 1)
-        if time.monotonic() - saved >= checkpoint_seconds and index + 1 < program.chunks:
+        if time.monotonic() - saved >= pause and index + 1 < program.chunks:
+            began = time.monotonic()
             save_checkpoint(path, index + 1, (carry, collected, died))
             saved = time.monotonic()
+            pause = max(checkpoint_seconds, 20 * (saved - began))  # at most 5% of the time
     rows = [
         _row(
             cell, program, {name: value[lane] for name, value in collected.items()}, int(died[lane])
@@ -132,14 +134,14 @@ def run_shard(shard: Shard, scratch: Path, checkpoint_seconds: float = 30.0) -> 
     return rows
 
 
-def _empty_outputs(compiled: _Compiled, carry: Carry, floats: Floats) -> dict[str, np.ndarray]:
+def _empty_outputs(machine: Compiled, carry: Carry, floats: Floats) -> dict[str, np.ndarray]:
     """Room for every lane's outputs of every chunk, NaN until filled."""
-    _, outputs, _ = jax.eval_shape(compiled.advance, carry, floats, 0)
+    _, outputs, _ = jax.eval_shape(machine.advance, carry, floats, 0)
     room = {}
     for name, leaf in outputs.items():
         fill = np.nan if np.issubdtype(leaf.dtype, np.floating) else 0
         lanes, *rest = leaf.shape
-        room[name] = np.full((lanes, compiled.program.chunks, *rest), fill, leaf.dtype)
+        room[name] = np.full((lanes, machine.program.chunks, *rest), fill, leaf.dtype)
     return room
 
 
