@@ -134,6 +134,14 @@ def test_a_coarse_grid_decides_until_the_whole_one_is_complete():
     assert (choice.hyper, choice.coarse) == (THIRD, False)
 
 
+def test_finalists_are_compared_on_all_their_seeds():
+    lucky = swept(first=(0.2, 0.2, 0.2), second=(0.1, 0.9, 0.9), third=(0.3,))
+    choice = best_setting(frame(*lucky), SMALL, GRID)
+    assert (choice.hyper, choice.summary.runs) == (FIRST, 3)
+    best_is_not_there = swept(first=(0.2, 0.2, 0.2), second=(0.1,), third=(0.3,))
+    assert best_setting(frame(*best_is_not_there), SMALL, GRID).hyper == SECOND
+
+
 def test_settings_are_chosen_on_data_kept_back_and_the_best_on_the_test_set_is_shown_beside():
     experiment = dataclasses.replace(SMALL, choosing={"held_out": 10}, peeked="test_mse")
     numbers = {0: (0.2, 0.9), 1: (0.1, 0.8), 2: (0.3, 0.7)}

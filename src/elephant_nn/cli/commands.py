@@ -86,6 +86,7 @@ def sweep(
     methods: str = "",
     neurons: str = "",
     coarse: bool = False,
+    finalists: int = 0,
     out: Folder = Path("results"),
     workers: Count = None,
 ) -> int:
@@ -100,12 +101,17 @@ def sweep(
         methods: only these, separated by commas.
         neurons: only these widths, separated by commas.
         coarse: fewer values of each axis, where the whole grid would take days.
+        finalists: so many of the best settings are run on four times as many seeds before one is
+            chosen: the best of many noisy means is too good to be true.
         out: folder of the store.
         workers: processes that share the cores; default: one a core. 0 runs in this process.
     """
-    from elephant_nn.report.statistics import best_setting
+    from elephant_nn.experiments.spec import SELECTION_SEED
+    from elephant_nn.report.statistics import best_setting, ranking
     from elephant_nn.report.tables import as_text, choices
 
+    if finalists < 0:
+        raise UsageError(f"--finalists must be 0 or more, got {finalists}")
     failed = 0
     for experiment in named_experiments(names):
         entries = named_entries(experiment, methods, neurons, len(names) > 1 or "all" in names)
@@ -116,6 +122,16 @@ def sweep(
             continue
         count = seed_count(seeds, experiment)
         searched = _run(experiment, experiment.search(entries, count, coarse=coarse), out, workers)
+        failed += len(searched.failed)
+        rows = _rows(experiment, out)
+        more = range(SELECTION_SEED, SELECTION_SEED + 4 * count)
+        last_round = [
+            cell
+            for entry in entries
+            for hyper, _ in ranking(rows, experiment, entry, coarse=coarse)[:finalists]
+            for cell in experiment.cells(entry, [{**hyper, **experiment.choosing}], more)
+        ]
+        failed += len(_run(experiment, last_round, out, workers).failed)
         rows = _rows(experiment, out)
         chosen = []
         for entry in entries:
@@ -124,7 +140,7 @@ def sweep(
                 chosen += experiment.cells(entry, [best.hyper], range(count))
         reported = _run(experiment, chosen, out, workers)
         print(as_text(choices(experiment, _rows(experiment, out))))
-        failed += len(searched.failed) + len(reported.failed)
+        failed += len(reported.failed)
     return 1 if failed else 0
 
 

@@ -202,37 +202,66 @@ def best_setting(rows: pl.DataFrame, experiment: Experiment, entry: Entry) -> Ch
     """The setting with the best mean of the first metric on the seeds kept for choosing.
 
     All settings of the grid are compared on the same seeds, those that every one of them has; a
-    setting with a diverged run among them is not eligible. Where the whole grid is not complete,
-    the coarse one decides; None while that is not complete either.
+    setting with a diverged run among them is not eligible. Settings that were run on more seeds,
+    the best among them, are finalists: they are compared once more on all seeds that they share.
+    Where the whole grid is not complete, the coarse one decides; None while that is not either.
     """
     for coarse in (False, True) if entry.coarse else (False,):
-        choice = _best(rows, experiment, entry, coarse)
-        if choice is not None:
-            return choice
+        ranked = ranking(rows, experiment, entry, coarse=coarse)
+        if ranked:
+            return Choice(*ranked[0], coarse, _peeked(rows, experiment, entry, coarse))
     return None
 
 
-def _best(rows: pl.DataFrame, experiment: Experiment, entry: Entry, coarse: bool) -> Choice | None:
-    tried = [
+def ranking(
+    rows: pl.DataFrame, experiment: Experiment, entry: Entry, *, coarse: bool = False
+) -> list[tuple[Hyper, Summary]]:
+    """The settings of a grid, best first, as `best_setting` compares them; finalists only, if any.
+
+    Empty while the grid is not complete.
+    """
+    tried = _tried(rows, experiment, entry, coarse)
+    metric = experiment.metrics[0]
+    ranked = _ranked(tried, metric.name, metric.better)
+    if not ranked:
+        return []
+    least = min(len(mine) for _, mine in tried)
+    finalists = [(hyper, mine) for hyper, mine in tried if len(mine) > least]
+    if any(hyper == ranked[0][0] for hyper, _ in finalists):
+        return _ranked(finalists, metric.name, metric.better)
+    return ranked
+
+
+Tried = list[tuple[Hyper, pl.DataFrame]]
+
+
+def _tried(rows: pl.DataFrame, experiment: Experiment, entry: Entry, coarse: bool) -> Tried:
+    return [
         (hyper, runs_of(rows, experiment, entry, hyper, reported=False))
         for hyper in entry.candidates(coarse=coarse)
     ]
+
+
+def _ranked(tried: Tried, metric: str, better: str) -> list[tuple[Hyper, Summary]]:
+    """By mean on the seeds that all of them have, without those that diverged there."""
     common = set.intersection(*(set(mine["seed"]) if mine.height else set() for _, mine in tried))
     if not common:
-        return None
-    compared = [(hyper, mine.filter(pl.col("seed").is_in(list(common)))) for hyper, mine in tried]
+        return []
+    shared = pl.col("seed").is_in(list(common))
+    numbers = [(hyper, summarise(mine.filter(shared), metric)) for hyper, mine in tried]
+    whole = [(h, s) for h, s in numbers if s.mean is not None and not s.diverged]
+    sign = 1 if better == "lower" else -1
+    return sorted(whole, key=lambda pair: sign * (pair[1].mean or 0.0))
 
-    def best_by(metric: str) -> tuple[Hyper, Summary] | None:
-        numbers = [(hyper, summarise(mine, metric)) for hyper, mine in compared]
-        whole = [(h, s) for h, s in numbers if s.mean is not None and not s.diverged]
-        sign = 1 if experiment.metrics[0].better == "lower" else -1
-        return min(whole, key=lambda pair: sign * (pair[1].mean or 0.0), default=None)
 
-    found = best_by(experiment.metrics[0].name)
-    if found is None:
+def _peeked(
+    rows: pl.DataFrame, experiment: Experiment, entry: Entry, coarse: bool
+) -> Summary | None:
+    if experiment.peeked not in rows.columns:
         return None
-    peeked = best_by(experiment.peeked) if experiment.peeked in rows.columns else None
-    return Choice(*found, coarse, peeked[1] if peeked else None)
+    tried = _tried(rows, experiment, entry, coarse)
+    ranked = _ranked(tried, experiment.peeked, experiment.metrics[0].better)
+    return ranked[0][1] if ranked else None
 
 
 def tried_settings(rows: pl.DataFrame, experiment: Experiment, entry: Entry) -> int:
