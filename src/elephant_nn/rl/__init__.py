@@ -1,0 +1,1 @@
+"""Reinforcement learning: environments as pure functions, a ring buffer, DQN."""
