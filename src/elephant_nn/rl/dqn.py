@@ -1,0 +1,150 @@
+"""DQN (Mnih et al. 2015) as pure functions of one state, to be compiled and mapped over lanes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int, Key
+
+from elephant_nn.networks import Network, Params
+from elephant_nn.rl.environment import Environment, whole
+from elephant_nn.rl.replay import Replay, empty_replay, recall, remember
+
+
+@dataclass(frozen=True)
+class Dqn:
+    """Settings of the agent; the defaults are the paper's.
+
+    Attributes:
+        buffer: how many transitions are remembered.
+        batch: transitions of one update, drawn with replacement.
+        updates: gradient steps on the same transitions a step (the paper's E).
+        warm_up: learning begins after this many steps, and exploration falls over them.
+        copy_every: the target network is copied whenever the step is a multiple of this.
+        explore: share of random actions after the warm-up.
+    """
+
+    buffer: int = 32
+    batch: int = 32
+    updates: int = 1
+    discount: float = 0.99
+    warm_up: int = 1000
+    copy_every: int = 100
+    explore: float = 0.01
+
+
+class DqnState(NamedTuple):
+    params: Params
+    optimiser: Any
+    target: Params
+    replay: Replay
+    environment: Any
+    observation: Float[Array, " size"]
+    earned: Float[Array, ""]
+
+
+class Agent(NamedTuple):
+    """`init(key)`, and `train(state, key, start, steps)`: the state after some steps, and returns.
+
+    `returns` has a number for every step: the return of the episode that ended there, else NaN.
+    """
+
+    init: Callable[[Key[Array, ""]], DqnState]
+    train: Callable[[DqnState, Key[Array, ""], Int[Array, ""], int], tuple[DqnState, Array]]
+
+
+def dqn(
+    environment: Environment,
+    network: Network,
+    optimiser: optax.GradientTransformation,
+    settings: Dqn = Dqn(),  # noqa: B008
+) -> Agent:
+    """Q-learning with replay and a target network, epsilon-greedy, on squared TD errors.
+
+    Targets are masked where an episode terminated; a truncated one is continued by its value. The
+    exploration falls from 1 to `explore` over the first `warm_up` steps.
+    """
+    size, actions = environment.size, environment.actions
+
+    def init(key: Array) -> DqnState:
+        init_key, reset_key = jax.random.split(key)
+        params, start = network.init(init_key), environment.reset(reset_key)
+        return DqnState(
+            params,
+            optimiser.init(params),
+            jax.tree.map(jnp.copy, params),
+            empty_replay(settings.buffer, 2 * size + 3),
+            start,
+            environment.observe(start),
+            jnp.float32(0),
+        )
+
+    def loss(params: Params, rows: Array, goals: Array) -> Array:
+        values = network.apply(params, rows[:, :size])
+        taken = jax.nn.one_hot(rows[:, size].astype(jnp.int32), actions)
+        return jnp.mean((jnp.sum(values * taken, 1) - goals) ** 2)
+
+    def learn(params: Params, memory: Any, target: Params, rows: Array) -> tuple[Params, Any]:
+        ahead = network.apply(target, rows[:, size + 3 :]).max(1)
+        goals = rows[:, size + 1] + settings.discount * rows[:, size + 2] * ahead
+
+        def update(_: Array, carry: tuple[Params, Any]) -> tuple[Params, Any]:
+            params, memory = carry
+            change, memory = optimiser.update(jax.grad(loss)(params, rows, goals), memory, params)
+            return optax.apply_updates(params, change), memory
+
+        if settings.updates == 1:
+            return update(jnp.int32(0), (params, memory))
+        return jax.lax.fori_loop(0, settings.updates, update, (params, memory))
+
+    draws_of = (2, environment.step_draws, environment.reset_draws, settings.batch)
+
+    def step(state: DqnState, moment: tuple[Array, Array]) -> tuple[DqnState, Array]:
+        time, draws = moment
+        choice, chance, fresh, sample = jnp.split(draws, _ends(draws_of))
+        values = network.apply(state.params, state.observation[None])[0]
+        random = jnp.maximum(1 - (1 - settings.explore) * time / settings.warm_up, settings.explore)
+        action = jnp.where(
+            choice[0] < random, whole(choice[1], actions), jnp.argmax(values).astype(jnp.int32)
+        )
+        after = environment.advance(state.environment, action, chance)
+        facts = jnp.stack([action.astype(jnp.float32), after.reward, 1.0 - after.terminated])
+        row = jnp.concatenate([state.observation, facts, after.observation])
+        replay = remember(state.replay, row)
+
+        over = after.terminated | after.truncated
+        start = environment.begin(fresh)
+        pick = lambda new, old: jnp.where(over, new, old)
+        earned = state.earned + after.reward
+        learning = time > settings.warm_up
+        params, memory = jax.lax.cond(
+            learning,
+            lambda: learn(state.params, state.optimiser, state.target, recall(replay, sample)),
+            lambda: (state.params, state.optimiser),
+        )
+        copy = learning & (time % settings.copy_every == 0)
+        target = jax.tree.map(lambda new, old: jnp.where(copy, new, old), params, state.target)
+        new = DqnState(
+            params,
+            memory,
+            target,
+            replay,
+            jax.tree.map(pick, start, after.state),
+            pick(environment.observe(start), after.observation),
+            pick(jnp.float32(0), earned),
+        )
+        return new, jnp.where(over, earned, jnp.nan)
+
+    def train(state: DqnState, key: Array, start: Array, steps: int) -> tuple[DqnState, Array]:
+        # All chances of a stretch at once: drawn step by step they would cost as much as learning.
+        draws = jax.random.uniform(key, (steps, sum(draws_of)))
+        return jax.lax.scan(step, state, (start + jnp.arange(steps), draws))
+
+    return Agent(init, train)
+
+
+def _ends(lengths: tuple[int, ...]) -> list[int]:
+    return [sum(lengths[: i + 1]) for i in range(len(lengths) - 1)]
