@@ -61,7 +61,9 @@ def probe(name, advance, observe, actions=1, size=1):
 
     begin = lambda draws: jnp.floor(2 * draws[0]) if name == "seen" else 0 * draws[0]
     bounds = ((-1.0,) * size, (1.0,) * size)
-    return Environment(name, begin, step, observe, actions, size, 9, 1, 1, bounds)
+    return Environment(
+        name, begin, step, observe, actions, size, 9, 1, 1, bounds, lambda state: None
+    )
 
 
 ONE = lambda state: jnp.ones(1)

@@ -160,7 +160,9 @@ def as_text(grid: Grid) -> str:
 
     drawn = Table(title=grid.title, box=box.SIMPLE_HEAD, title_justify="left")
     for i, name in enumerate(grid.header):
-        drawn.add_column(name, justify="left" if i == 0 else "right", no_wrap=i == 0)
+        drawn.add_column(
+            name, justify="left" if i == 0 else "right", no_wrap=i == 0, overflow="fold"
+        )
     for line in grid.lines:
         drawn.add_row(*map(Text, line))
     width = min(120, shutil.get_terminal_size((120, 24)).columns)

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from elephant_nn.rl.environment import Environment, Transition, whole
+from elephant_nn.rl.pictures import GREEN, LINE, RED, SCALE, WHITE, Picture, blank, box
 
 SIDE, FRUIT, PADDLE = 64, 4, 13
 PADDLE_Y = 58
@@ -77,7 +78,7 @@ def catcher(cap: int = 2000, *, truncating: bool = False) -> Environment:
         ).astype(jnp.float32)
 
     bounds = ((-1.0, -2.0, -1.0, -2.0), (1.0, 2.0, 1.0, 2.0))
-    return Environment("catcher", begin, advance, observe, 3, 4, cap, 2, 2, bounds)
+    return Environment("catcher", begin, advance, observe, 3, 4, cap, 2, 2, bounds, draw_catcher)
 
 
 def _half_away(x: Array) -> Array:
@@ -86,3 +87,13 @@ def _half_away(x: Array) -> Array:
 
 def _toward_zero(x: Array) -> Array:
     return jnp.trunc(x).astype(jnp.int32)
+
+
+def draw_catcher(state: CatcherState) -> Picture:
+    picture = blank(64 * SCALE, 64 * SCALE, LINE)
+    x, fruit_x, fruit_y = int(state.x), int(state.fruit_x), int(state.fruit_y)
+    box(picture, fruit_x - FRUIT / 2, fruit_y - FRUIT / 2, FRUIT, FRUIT, RED)
+    box(picture, x - PADDLE // 2, PADDLE_Y - 1, PADDLE, 3, WHITE)
+    for life in range(int(state.lives)):
+        box(picture, 2 + 4 * life, 2, 2, 2, GREEN)
+    return picture

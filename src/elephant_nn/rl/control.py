@@ -3,9 +3,25 @@
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from elephant_nn.rl.environment import Environment, Transition
+from elephant_nn.rl.pictures import (
+    BLUE,
+    GREEN,
+    GROUND,
+    LINE,
+    RED,
+    SCALE,
+    SKY,
+    YELLOW,
+    Picture,
+    bar,
+    blank,
+    box,
+    disc,
+)
 
 
 class MountainCarState(NamedTuple):
@@ -38,7 +54,27 @@ def mountain_car(cap: int = 1000) -> Environment:
         return jnp.stack([state.position, state.velocity])
 
     bounds = ((-1.2, -0.07), (0.6, 0.07))
-    return Environment("mountain-car", begin, advance, observe, 3, 2, cap, 1, 0, bounds)
+    return Environment(
+        "mountain-car", begin, advance, observe, 3, 2, cap, 1, 0, bounds, draw_mountain_car
+    )
+
+
+def draw_mountain_car(state: MountainCarState) -> Picture:
+    width, height = 480, 320
+    picture = blank(height, width, SKY)
+    across = lambda position: (position + 1.2) / 1.8 * width
+    up = lambda position: height * (0.82 - 0.30 * (np.sin(3 * position) + 0.6))
+    places = -1.2 + 1.8 * np.arange(width) / width
+    rows = np.arange(height)[:, None]
+    picture[rows >= up(places)] = GROUND
+    bar(picture, np.array([across(0.5), up(0.5)]), np.array([across(0.5), up(0.5) - 45]), 2, LINE)
+    box(picture, across(0.5) / SCALE, (up(0.5) - 45) / SCALE, 4, 2.5, RED)
+    position = float(state.position)
+    x, y = across(position), up(position) - 12
+    disc(picture, x - 9, y + 7, 6, LINE)
+    disc(picture, x + 9, y + 7, 6, LINE)
+    bar(picture, np.array([x - 11, y]), np.array([x + 11, y]), 7, BLUE)
+    return picture
 
 
 class AcrobotState(NamedTuple):
@@ -73,7 +109,7 @@ def acrobot(cap: int = 500) -> Environment:
 
     fast = (1.0, 1.0, 1.0, 1.0, 4 * 3.1415927, 9 * 3.1415927)
     bounds = (tuple(-b for b in fast), fast)
-    return Environment("acrobot", begin, advance, observe, 3, 6, cap, 4, 0, bounds)
+    return Environment("acrobot", begin, advance, observe, 3, 6, cap, 4, 0, bounds, draw_acrobot)
 
 
 def _runge_kutta(y: Array, torque: Array, dt: float) -> Array:
@@ -101,3 +137,19 @@ def _slope(y: Array, torque: Array) -> Array:
     a2 = push / (0.25 + 1 - d2**2 / d1)
     a1 = -(d2 * a2 + phi1) / d1
     return jnp.stack([w1, w2, a1, a2])
+
+
+def draw_acrobot(state: AcrobotState) -> Picture:
+    side, unit = 400, 85.0
+    picture = blank(side, side, SKY)
+    hook = np.array([side / 2, side / 2])
+    goal = hook[1] - unit
+    bar(picture, np.array([0.0, goal]), np.array([side - 1.0, goal]), 1, RED)
+    t1, t2 = (float(angle) for angle in state.angles)
+    elbow = hook + unit * np.array([np.sin(t1), np.cos(t1)])
+    tip = elbow + unit * np.array([np.sin(t1 + t2), np.cos(t1 + t2)])
+    bar(picture, hook, elbow, 7, BLUE)
+    bar(picture, elbow, tip, 7, GREEN)
+    for joint in (hook, elbow):
+        disc(picture, joint[0], joint[1], 8, YELLOW)
+    return picture

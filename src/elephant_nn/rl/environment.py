@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
+from elephant_nn.rl.pictures import Picture
+
 State = Any
 
 
@@ -38,6 +40,7 @@ class Environment:
         size: how many numbers an observation has.
         cap: steps after which an episode is truncated.
         bounds: least and largest value of each number of an observation.
+        draw: an RGB picture of a state.
     """
 
     name: str
@@ -50,6 +53,7 @@ class Environment:
     reset_draws: int
     step_draws: int
     bounds: tuple[tuple[float, ...], tuple[float, ...]]
+    draw: Callable[[State], Picture]
 
     def reset(self, key: Key[Array, ""]) -> State:
         """A fresh start."""

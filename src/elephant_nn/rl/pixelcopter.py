@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, UInt32
 
 from elephant_nn.rl.environment import Environment, Transition, whole
+from elephant_nn.rl.pictures import GREEN, LINE, SCALE, WHITE, YELLOW, Picture, blank, box
 
 SIDE, PLAYER_X, GAP = 48, 16, 12
 _SCROLL = 0.0192 * 1000 / 30
@@ -41,12 +42,13 @@ class CopterState(NamedTuple):
 class Cave(NamedTuple):
     """By tick: the one or two columns under the player (-1: none) and the columns that left.
 
-    By column: where it was born, and in which batch.
+    By column: where and when it was born, and in which batch.
     """
 
     under: np.ndarray
     left: np.ndarray
     born: np.ndarray
+    since: np.ndarray
     batch: np.ndarray
 
 
@@ -59,15 +61,17 @@ def _pixel(x: np.ndarray, truncating: bool) -> np.ndarray:
 def cave(cap: int, truncating: bool) -> Cave:
     columns: list[tuple[int, float]] = []
     born: list[int] = []
+    since: list[int] = []
     batch: list[int] = []
 
-    def add(start: int) -> None:
+    def add(start: int, tick: int) -> None:
         for k in range(_BATCH):
             columns.append((len(born), float(start + 2 + _SPACING * k)))
             born.append(start + 2 + _SPACING * k)
+            since.append(tick)
             batch.append((len(born) - 1) // _BATCH)
 
-    add(0)
+    add(0, 0)
     under, left = np.full((cap + 1, 2), -1), np.zeros(cap + 1)
     for tick in range(cap + 1):
         if tick:
@@ -80,8 +84,8 @@ def cave(cap: int, truncating: bool) -> Cave:
             left[tick] = len(columns) - len(stay)
             columns = stay
             if len(columns) <= 13:
-                add(SIDE)
-    return Cave(under, left, np.array(born), np.array(batch))
+                add(SIDE, tick)
+    return Cave(under, left, *map(np.array, (born, since, batch)))
 
 
 @lru_cache
@@ -108,7 +112,6 @@ def pixelcopter(cap: int = 500, *, truncating: bool = False) -> Environment:
     where = jnp.asarray(path, jnp.float32)
     behind = jnp.asarray(path <= PLAYER_X)
     under, left = jnp.asarray(scene.under), jnp.asarray(scene.left, jnp.float32)
-    born, batch = jnp.asarray(scene.born, jnp.float32), jnp.asarray(scene.batch, jnp.uint32)
     oldest = path.shape[1] - 1
 
     def new_block(draws: Array) -> Block:
@@ -119,12 +122,6 @@ def pixelcopter(cap: int = 500, *, truncating: bool = False) -> Environment:
         seed = (draws[2] * 2**24).astype(jnp.uint32)
         start = jnp.float32(SIDE / 2)
         return CopterState(start, 0 * start, new_block(draws), gone, seed, jnp.int32(0))
-
-    def middle(seed: Array, column: Array) -> Array:
-        """The height of the cave's middle in a column, a whole number."""
-        wave = 4.5 / SIDE - 0.01 + 0.02 * _noise(seed, batch[column] + 4096)
-        offset = 0.5 * _noise(seed, column.astype(jnp.uint32))
-        return jnp.floor(SIDE / 2 + 6 * jnp.sin(wave * born[column] + offset))
 
     def hit(block: Block, y: Array) -> Array:
         x, row = place[block.born - 48, block.age], _half_away(y, truncating)
@@ -141,7 +138,7 @@ def pixelcopter(cap: int = 500, *, truncating: bool = False) -> Environment:
         )
         crashed = hit(block, y) | hit(passed, y) | (y < 6) | (y > 42)
         for column in under[time]:
-            center = middle(state.seed, column)
+            center = middle(scene, state.seed, column)
             scraped = (y - _PLAYER <= center - GAP) | (y >= center + GAP)
             crashed |= (column >= 0) & scraped
         done = behind[block.born - 48, block.age]
@@ -153,16 +150,30 @@ def pixelcopter(cap: int = 500, *, truncating: bool = False) -> Environment:
         return Transition(new, observe(new), reward, crashed, ~crashed & (time >= cap))
 
     def observe(state: CopterState) -> Array:
-        center = middle(state.seed, under[state.time, 0])
+        center = middle(scene, state.seed, under[state.time, 0])
         block = state.block
         distance = where[block.born - 48, block.age] - PLAYER_X
         above, below = state.y - (center - GAP), center + GAP - state.y
         height = block.y.astype(jnp.float32)
         return jnp.stack([state.y, state.momentum, above, below, distance, height, height + 9])
 
+    def draw(state: CopterState) -> Picture:
+        alive = np.flatnonzero(scene.since <= int(state.time))
+        places = scene.born[alive] - _SCROLL * (int(state.time) - scene.since[alive])
+        heights = np.asarray(middle(scene, state.seed, jnp.asarray(alive)))
+        return draw_pixelcopter(state, places, heights)
+
     low = (-10.0, -60.0, -60.0, -60.0, 0.0, 12.0, 21.0)
     bounds = (low, (60.0, 10.0, 60.0, 60.0, 55.0, 35.0, 44.0))
-    return Environment("pixelcopter", begin, advance, observe, 2, 7, cap, 3, 2, bounds)
+    return Environment("pixelcopter", begin, advance, observe, 2, 7, cap, 3, 2, bounds, draw)
+
+
+def middle(scene: Cave, seed: Array, column: Array) -> Array:
+    """The height of the cave's middle in a column, a whole number."""
+    born, batch = jnp.asarray(scene.born, jnp.float32), jnp.asarray(scene.batch, jnp.uint32)
+    wave = 4.5 / SIDE - 0.01 + 0.02 * _noise(seed, batch[column] + 4096)
+    offset = 0.5 * _noise(seed, column.astype(jnp.uint32))
+    return jnp.floor(SIDE / 2 + 6 * jnp.sin(wave * born[column] + offset))
 
 
 def _half_away(y: Array, truncating: bool) -> Array:
@@ -176,3 +187,18 @@ def _noise(seed: Array, index: Array) -> Array:
     for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
         h = (h ^ (h >> shift)) * jnp.uint32(factor)
     return ((h ^ (h >> 16)) >> 8).astype(jnp.float32) / 2**24
+
+
+def draw_pixelcopter(
+    state: CopterState, places: Float[np.ndarray, " n"], heights: Float[np.ndarray, " n"]
+) -> Picture:
+    """`places` and `heights` of the middle of the cave's columns."""
+    picture = blank(48 * SCALE, 48 * SCALE, LINE)
+    for x, height in zip(places.tolist(), heights.tolist(), strict=True):
+        box(picture, x - 2, 0, 4, height - GAP, GREEN)
+        box(picture, x - 2, height + GAP, 4, 48, GREEN)
+    for block in (state.block, state.passed):
+        x = block_path()[int(block.born) - 48, int(block.age)]
+        box(picture, x - 2, int(block.y) - 4, 4, 9, YELLOW)
+    box(picture, PLAYER_X - 1, float(state.y) - 1, 2, 2, WHITE)
+    return picture
