@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import polars as pl
 
@@ -160,9 +161,10 @@ def as_text(grid: Grid) -> str:
 
     drawn = Table(title=grid.title, box=box.SIMPLE_HEAD, title_justify="left")
     for i, name in enumerate(grid.header):
-        drawn.add_column(
-            name, justify="left" if i == 0 else "right", no_wrap=i == 0, overflow="fold"
-        )
+        short = i == 0 or max((len(line[i]) for line in grid.lines), default=0) < 22
+        head = name.replace(" ", "\n") if short else name
+        side: Literal["left", "right"] = "left" if i == 0 else "right"
+        drawn.add_column(head, justify=side, no_wrap=short, overflow="fold")
     for line in grid.lines:
         drawn.add_row(*map(Text, line))
     width = min(120, shutil.get_terminal_size((120, 24)).columns)
