@@ -82,6 +82,17 @@ def test_every_format_says_the_number():
     assert "| EMLP | 0.2500 ± 0.1250 | 0.0081 ± 0.0009 | 2 |" in FORMATS["markdown"](SINE, rows)
 
 
+def test_a_narrow_terminal_does_without_the_rules(monkeypatch):
+    experiment = dataclasses.replace(SINE, columns=("neurons", "passes", "task_boundary"))
+    show = lambda: FORMATS["table"](experiment, frame(row(EMLP, 0, 0.125), row(EMLP, 1, 0.375)))
+    monkeypatch.setenv("COLUMNS", "120")
+    assert "boundary" in show()
+    monkeypatch.setenv("COLUMNS", "60")
+    assert "neurons" in show()
+    assert "Left out for want of room: passes, task boundary." in show()
+    assert "0.2500 ± 0.1250" in show()
+
+
 GRID = dataclasses.replace(EMLP, grid={"lr": (1e-3, 3e-4, 1e-4)})
 SMALL = dataclasses.replace(SINE, entries=(GRID,))
 FIRST, SECOND, THIRD = GRID.candidates()

@@ -23,12 +23,31 @@ from elephant_nn.report.statistics import (
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells of text, ready to be drawn as text, Markdown or HTML."""
+    """Cells of text, ready to be drawn as text, Markdown or HTML.
+
+    `dispensable` are the columns that a narrow terminal does without.
+    """
 
     title: str
     header: Sequence[str]
     lines: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
+    dispensable: Sequence[int] = ()
+
+    def narrowed(self, width: int) -> "Grid":
+        """Without the dispensable columns, and saying so, if the whole is wider than `width`."""
+        cells = zip(self.header, *self.lines, strict=True)
+        widest = [max(len(text) for text in (*head.split(), *texts)) for head, *texts in cells]
+        if not self.dispensable or sum(widest) + 3 * len(widest) <= width:
+            return self
+        kept = [i for i in range(len(self.header)) if i not in self.dispensable]
+        left_out = ", ".join(self.header[i] for i in self.dispensable)
+        return Grid(
+            self.title,
+            [self.header[i] for i in kept],
+            [[line[i] for i in kept] for line in self.lines],
+            [*self.notes, f"Left out for want of room: {left_out}."],
+        )
 
 
 def number(mean: float | None, se: float | None, digits: int) -> str:
@@ -63,7 +82,8 @@ def comparison(experiment: Experiment, rows: pl.DataFrame) -> Grid:
     notes = [experiment.notes] if experiment.notes else []
     notes += [_about_rivals(row) for row in found if row.rivals and row.metric.name in in_paper]
     title = f"{experiment.title} ({experiment.source})"
-    return Grid(title, [*header, "runs"], lines, notes)
+    dispensable = [i for i, column in enumerate(experiment.columns, start=1) if column != "neurons"]
+    return Grid(title, [*header, "runs"], lines, notes, dispensable)
 
 
 def _settings_and_rules(row: TableRow, columns: Sequence[str]) -> list[str]:
@@ -159,15 +179,16 @@ def as_text(grid: Grid) -> str:
     from rich.table import Table
     from rich.text import Text
 
+    width = min(160, shutil.get_terminal_size((160, 24)).columns)
+    grid = grid.narrowed(width)
     drawn = Table(title=grid.title, box=box.SIMPLE_HEAD, title_justify="left")
     for i, name in enumerate(grid.header):
-        short = i == 0 or max((len(line[i]) for line in grid.lines), default=0) < 22
-        head = name.replace(" ", "\n") if short else name
+        widest = max((len(line[i]) for line in grid.lines), default=0)
+        head = name.replace(" ", "\n") if widest < 22 else name
         side: Literal["left", "right"] = "left" if i == 0 else "right"
-        drawn.add_column(head, justify=side, no_wrap=short, overflow="fold")
+        drawn.add_column(head, justify=side, no_wrap=i == 0, overflow="fold")
     for line in grid.lines:
         drawn.add_row(*map(Text, line))
-    width = min(120, shutil.get_terminal_size((120, 24)).columns)
     console = Console(file=io.StringIO(), width=width)
     console.print(drawn)
     for note in grid.notes:
