@@ -87,7 +87,7 @@ def test_a_narrow_terminal_does_without_the_rules(monkeypatch):
     show = lambda: FORMATS["table"](experiment, frame(row(EMLP, 0, 0.125), row(EMLP, 1, 0.375)))
     monkeypatch.setenv("COLUMNS", "120")
     assert "boundary" in show()
-    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("COLUMNS", "72")
     assert "neurons" in show()
     assert "Left out for want of room: passes, task boundary." in show()
     assert "0.2500 ± 0.1250" in show()
