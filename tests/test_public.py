@@ -51,6 +51,7 @@ def test_rooms_import_one_way():
     """activations, networks, ... <- learners <- streams <- runs <- experiments <- report <- cli."""
     order = [
         "learners",
+        "rl",
         "editing",
         "data",
         "checking",

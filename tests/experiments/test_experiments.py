@@ -8,7 +8,8 @@ SINE = EXPERIMENTS["sine"]
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)
 def test_specs_are_whole(experiment):
-    methods = [(entry.method, entry.settings.get("neurons")) for entry in experiment.entries]
+    axes = ("neurons", "buffer")
+    methods = [(e.method, *(e.settings.get(axis) for axis in axes)) for e in experiment.entries]
     assert len(set(methods)) == len(methods)
     metrics = {metric.name for metric in experiment.metrics}
     for entry in experiment.entries:

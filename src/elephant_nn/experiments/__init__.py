@@ -2,11 +2,23 @@
 
 from elephant_nn.experiments.activations import ACTIVATIONS
 from elephant_nn.experiments.edit import EDIT
+from elephant_nn.experiments.rl import RL_ACROBOT, RL_CATCHER, RL_MOUNTAIN_CAR, RL_PIXELCOPTER
 from elephant_nn.experiments.sine import SINE
 from elephant_nn.experiments.spec import Experiment
 from elephant_nn.experiments.split_tables import SPLIT_CIFAR10, SPLIT_DIGITS, SPLIT_MNIST
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
-    for experiment in (SINE, EDIT, ACTIVATIONS, SPLIT_DIGITS, SPLIT_MNIST, SPLIT_CIFAR10)
+    for experiment in (
+        SINE,
+        EDIT,
+        ACTIVATIONS,
+        SPLIT_DIGITS,
+        SPLIT_MNIST,
+        SPLIT_CIFAR10,
+        RL_MOUNTAIN_CAR,
+        RL_ACROBOT,
+        RL_CATCHER,
+        RL_PIXELCOPTER,
+    )
 }

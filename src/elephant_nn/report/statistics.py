@@ -61,7 +61,7 @@ class TableRow:
         }
 
 
-RULES = ("passes", "task_boundary", "class_statistics", "scaling", "cut")
+RULES = ("passes", "task_boundary", "class_statistics", "scaling", "cut", "buffer_bytes")
 
 
 def summarise(rows: pl.DataFrame, metric: str) -> Summary:
