@@ -4,8 +4,10 @@
     collect.py --restore STORE   begin a store with the class-incremental rows kept here
 
 `make results` and `make results-classes` call it; see the Makefile for the commands between.
+Documents quote the tables between marks, `<!-- split-mnist -->` and `<!-- /split-mnist -->`.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -20,6 +22,8 @@ from elephant_nn.runs.store import read_rows, rows_folder, write_rows
 HERE = Path(__file__).parent
 KEPT_WHOLE = ("split-digits", "split-mnist", "split-cifar10")
 """Experiments whose curves are short enough to keep, and whose runs are too long to repeat."""
+
+README_ROWS = ("MLP", "MLP + EWC (previous)", "EMLP", "CNN", "ECNN")
 
 
 def collect(store: Path) -> None:
@@ -40,6 +44,25 @@ def collect(store: Path) -> None:
         )
 
 
+def quote() -> None:
+    """Put the tables where the documents quote them."""
+    root = HERE.parent.parent
+    for name in KEPT_WHOLE:
+        tables = (HERE / name / "tables.md").read_text().strip()
+        _between(root / "docs" / "classes.md", name, tables)
+    digits = (HERE / "split-digits" / "tables.md").read_text().splitlines()
+    chosen = tuple(f"| {row} |" for row in README_ROWS)
+    lines = [*digits[2:4], *(line for line in digits[4:30] if line.startswith(chosen))]
+    _between(root / "README.md", "split-digits", "\n".join(dict.fromkeys(lines)))
+
+
+def _between(document: Path, mark: str, text: str) -> None:
+    start, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
+    pattern = re.compile(f"{re.escape(start)}.*?{re.escape(end)}", re.S)
+    quoted = pattern.sub(lambda _: f"{start}\n\n{text}\n\n{end}", document.read_text())
+    write_whole(document, quoted.encode())
+
+
 def restore(store: Path) -> None:
     for name in KEPT_WHOLE:
         kept = HERE / name / "rows.parquet"
@@ -48,4 +71,8 @@ def restore(store: Path) -> None:
 
 
 if __name__ == "__main__":
-    (restore if "--restore" in sys.argv else collect)(Path(sys.argv[-1]))
+    if "--restore" in sys.argv:
+        restore(Path(sys.argv[-1]))
+    else:
+        collect(Path(sys.argv[-1]))
+        quote()

@@ -33,6 +33,7 @@ def _found(experiment: Experiment, rows: pl.DataFrame) -> dict[int, list[Found]]
             mine = runs_of(rows, experiment, entry, entry.settings)
             mine = mine.filter(pl.col("status") == "ok") if mine.height else mine
             if mine.height:
+                mine = mine.filter(pl.col("batches") == mine["batches"][0])  # same moments
                 widths.setdefault(int(entry.settings["neurons"]), []).append((entry, mine))
     return widths
 
