@@ -48,12 +48,13 @@ def quote() -> None:
     """Put the tables where the documents quote them."""
     root = HERE.parent.parent
     for name in KEPT_WHOLE:
-        tables = (HERE / name / "tables.md").read_text().strip()
+        kept = HERE / name / "tables.md"
+        tables = kept.read_text().strip() if kept.exists() else "Not run yet."
         _between(root / "docs" / "classes.md", name, tables)
-    digits = (HERE / "split-digits" / "tables.md").read_text().splitlines()
-    chosen = tuple(f"| {row} |" for row in README_ROWS)
-    lines = [*digits[2:4], *(line for line in digits[4:30] if line.startswith(chosen))]
-    _between(root / "README.md", "split-digits", "\n".join(dict.fromkeys(lines)))
+    _, table, *_ = (HERE / "split-digits" / "tables.md").read_text().split("\n\n")
+    header, rule, *rows = table.splitlines()
+    chosen = [row for row in rows if row.startswith(tuple(f"| {name} |" for name in README_ROWS))]
+    _between(root / "README.md", "split-digits", "\n".join([header, rule, *chosen]))
 
 
 def _between(document: Path, mark: str, text: str) -> None:

@@ -33,7 +33,8 @@ def _found(experiment: Experiment, rows: pl.DataFrame) -> dict[int, list[Found]]
             mine = runs_of(rows, experiment, entry, entry.settings)
             mine = mine.filter(pl.col("status") == "ok") if mine.height else mine
             if mine.height:
-                mine = mine.filter(pl.col("batches") == mine["batches"][0])  # same moments
+                moments = mine["batches"].to_list()  # they may differ between versions
+                mine = mine.filter(pl.Series([at == moments[0] for at in moments]))
                 widths.setdefault(int(entry.settings["neurons"]), []).append((entry, mine))
     return widths
 
@@ -44,21 +45,23 @@ def curves(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
     if not widths:
         return None
     drawn, axes = figure(1, len(widths), 5.6 * len(widths), 4.4, sharey=True)
+    highest = 0.0
     for ax, (neurons, found) in zip(axes, widths.items(), strict=True):
         for entry, mine in found:
             colour, dashes = LINES[entry.method]
             batches = np.array(mine["batches"][0])
             accuracies = np.array(mine["accuracy_curve"].to_list())
+            highest = max(highest, accuracies.mean(0).max())
             label = f"{entry.label} ({len(accuracies)})"
             band(ax, batches, accuracies, colour, label, dashes)
         _mark_tasks(ax, found[0][1])
         ax.set_title(f"{neurons:,} neurons")
         ax.set_xlabel("mini-batches seen")
         ax.set_xlim(0, None)
-        ax.set_ylim(0, None)
         ax.legend(
             loc="upper left", fontsize=8.5, title="method (runs)", title_fontsize=8.5, frameon=False
         )
+    axes[0].set_ylim(0, min(1.0, 1.1 * highest))
     axes[0].set_ylabel("test accuracy, all classes")
     return drawn
 
