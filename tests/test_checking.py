@@ -31,7 +31,6 @@ EMLP = emlp((64, 50, 10), a=0.1, sigma_bias=0.2)
 LEARNERS = {
     "mlp": gradient(mlp((64, 50, 10)), RMS, cross_entropy),
     "emlp": gradient(EMLP, RMS, cross_entropy, updates=2),
-    "cnn": gradient(cnn((8, 8, 1), 30, 10, filters=4), RMS, cross_entropy),
     "ecnn": gradient(
         cnn((8, 8, 1), 30, 10, elephant_activation(0.1, 4), sigma_bias=0.2, filters=4),
         RMS,

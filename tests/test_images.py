@@ -27,8 +27,9 @@ def test_cnn_and_its_slopes_are_those_of_convolution_and_pooling(shape):
     network = cnn(shape, 20, 5, filters=4)
     params = jax.tree.map(lambda p: p + 0.1, network.init(KEY))
     x = jax.random.normal(jax.random.key(1), (6, *shape))
-    np.testing.assert_allclose(network.apply(params, x), plain_cnn(params, x), rtol=2e-4, atol=1e-5)
-    square = lambda apply: jax.grad(lambda p: jnp.sum(apply(p, x) ** 2))(params)
+    ours, plain = jax.jit(network.apply)(params, x), jax.jit(plain_cnn)(params, x)
+    np.testing.assert_allclose(ours, plain, rtol=2e-4, atol=1e-5)
+    square = lambda apply: jax.jit(jax.grad(lambda p: jnp.sum(apply(p, x) ** 2)))(params)
     jax.tree.map(
         lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3),
         square(network.apply),
@@ -76,7 +77,8 @@ def test_learning_normalises_by_the_batch_and_predicting_by_what_was_seen():
     network = convmixer((8, 8, 1), 12, 4, **SMALL)
     params = network.init(KEY)
     x = jax.random.uniform(KEY, (20, 8, 8, 1))
-    h, moved = network.observe(params, x)
+    observe = jax.jit(network.observe)
+    h, moved = observe(params, x)
     pieces = x.reshape(20, 4, 2, 4, 2, 1).swapaxes(2, 3).reshape(20, 4, 4, 4)
     z = jax.nn.gelu(pieces @ params["layers"]["embed"]["w"])
     running = moved["layers"]["embed"]["running"]
@@ -84,7 +86,7 @@ def test_learning_normalises_by_the_batch_and_predicting_by_what_was_seen():
     expected = 0.9 + 0.1 * np.asarray(z).var((0, 1, 2), ddof=1)
     np.testing.assert_allclose(running["variance"], expected, rtol=1e-5)
     for _ in range(200):
-        moved = network.observe(moved, x)[1]
+        moved = observe(moved, x)[1]
     np.testing.assert_allclose(network.features(moved, x), h, rtol=2e-2, atol=1e-2)
     assert not np.allclose(network.features(params, x), h, atol=5e-2)
 
@@ -94,8 +96,8 @@ def test_running_statistics_move_with_the_batches_and_not_with_the_optimiser():
     learner = gradient(network, optax.rmsprop(1e-2, decay=0.999), cross_entropy)
     state = learner.init(KEY)
     batch = (jax.random.uniform(KEY, (20, 8, 8, 1)), jnp.arange(20) % 4)
-    expected = network.observe(state.params, batch[0])[1]["layers"]
-    after = learner.update(state, batch).params["layers"]
+    expected = jax.jit(network.observe)(state.params, batch[0])[1]["layers"]
+    after = jax.jit(learner.update)(state, batch).params["layers"]
     for name, layer in after.items():
         for ours, moved in zip(
             jax.tree.leaves(layer["running"]),

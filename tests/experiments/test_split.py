@@ -154,7 +154,7 @@ def test_methods_meet_the_same_samples_in_the_same_order():
     for method, settings in (("emlp", EMLP), ("flymodel", {"neurons": 200, "per_unit": 8})):
         program = digits_program(method, {**settings, "batch": 10})
         floats = {name: jnp.array(0.1) for name in ("lr", "a", "sigma_bias")}
-        orders.append(program.init(cell_key("split-digits", 3), floats)[1])
+        orders.append(jax.jit(program.init)(cell_key("split-digits", 3), floats)[1])
     np.testing.assert_array_equal(*orders)
 
 

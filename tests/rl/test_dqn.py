@@ -19,7 +19,7 @@ from elephant_nn.rl.replay import empty_replay, recall, remember
 KEY = jax.random.key(0)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.integers(1, 9), st.integers(1, 30))
 def test_replay_holds_the_newest_rows(capacity, written):
     replay = empty_replay(capacity, 2)

@@ -122,7 +122,8 @@ def run_shard(shard: Shard, scratch: Path, checkpoint_seconds: float = 30.0) -> 
             began = time.monotonic()
             save_checkpoint(path, index + 1, (carry, collected, died))
             saved = time.monotonic()
-            pause = max(checkpoint_seconds, 20 * (saved - began))  # at most 5% of the time
+            if checkpoint_seconds:  # at most 5% of the time
+                pause = max(checkpoint_seconds, 20 * (saved - began))
     rows = [
         _row(
             cell, program, {name: value[lane] for name, value in collected.items()}, int(died[lane])
