@@ -37,10 +37,17 @@ def _split() -> list[Measurement]:
     return measure()
 
 
+def _rl() -> list[Measurement]:
+    from elephant_nn.bench.rl import measure
+
+    return measure()
+
+
 BENCHMARKS: dict[str, Callable[[], list[Measurement]]] = {
     "sine-grid": _sine_grid,
     "activation": _activation,
     "split": _split,
+    "rl": _rl,
 }
 
 
