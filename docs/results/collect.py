@@ -49,7 +49,7 @@ def quote() -> None:
     root = HERE.parent.parent
     for name in KEPT_WHOLE:
         kept = HERE / name / "tables.md"
-        tables = kept.read_text().strip() if kept.exists() else "Not run yet."
+        tables = (kept.read_text().strip() if kept.exists() else "") or "Not run yet."
         _between(root / "docs" / "classes.md", name, tables)
     _, table, *_ = (HERE / "split-digits" / "tables.md").read_text().split("\n\n")
     header, rule, *rows = table.splitlines()
