@@ -181,7 +181,8 @@ def fetch(known: Known, folder: Path | None = None, notice: Notice = lambda text
         return dataset
     tried = "\n  ".join(failures)
     advice = known.advice or (
-        f"put {', '.join(known.local_files)} into a folder and name it with --from"
+        f"put {', '.join(known.local_files)} into a folder and run: "
+        f"elephant data fetch {known.name} --from FOLDER"
     )
     raise DataError(f"{known.name} could not be had:\n  {tried}\ntry next: {advice}")
 
