@@ -259,7 +259,7 @@ def _cifar_entries() -> tuple[Entry, ...]:
     new = Rows(125)
     mlp = new.plain("mlp", "MLP", 1000, 3e-7, 1, paper=(0.151, 0.008))
     emlp = new.elephant(
-        "emlp", "EMLP", 1000, 3e-7, 1, 0.08, 0.32, coarse=_CIFAR_COARSE, paper=(0.197, 0.003)
+        "emlp", "EMLP", 1000, 3e-7, 1, 0.08, 0.16, coarse=_CIFAR_COARSE, paper=(0.197, 0.003)
     )
     return (
         mlp,
