@@ -32,11 +32,10 @@ results: $(VENV)/run
 	$(BIN)/python docs/results/collect.py "$(OUT)"
 
 # What docs/results says of class-incremental learning. It goes on from the rows kept there; from
-# nothing it takes days on two cores. `docs/classes.md` has the times.
-SPLIT := $(BIN)/elephant sweep
+# nothing it takes days on two cores.
 results-classes: $(VENV)/run
 	$(BIN)/python docs/results/collect.py --restore "$(OUT)"
-	$(SPLIT) split-digits --coarse --out "$(OUT)"
+	$(BIN)/elephant sweep split-digits --coarse --out "$(OUT)"
 	$(BIN)/elephant reproduce split-digits split-mnist split-cifar10 --out "$(OUT)"
 	$(BIN)/python docs/results/collect.py "$(OUT)"
 

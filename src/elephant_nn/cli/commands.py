@@ -40,7 +40,7 @@ def list_experiments() -> int:
         print(f"{'':{width}}  methods: {', '.join(methods)}")
         size = f"; the grid has {grid} settings" if grid else ""
         print(f"{'':{width}}  {experiment.seeds} seed{'s' * (experiment.seeds > 1)}{size}")
-    print("\nelephant reproduce NAME runs one; elephant reproduce all runs everything.")
+    print("\nelephant reproduce NAME runs one; elephant reproduce all runs everything, for days.")
     return 0
 
 

@@ -5,7 +5,9 @@ from elephant_nn.experiments.edit import EDIT
 from elephant_nn.experiments.rl import RL_ACROBOT, RL_CATCHER, RL_MOUNTAIN_CAR, RL_PIXELCOPTER
 from elephant_nn.experiments.sine import SINE
 from elephant_nn.experiments.spec import Experiment
-from elephant_nn.experiments.split_tables import SPLIT_CIFAR10, SPLIT_DIGITS, SPLIT_MNIST
+from elephant_nn.experiments.split_cifar10 import SPLIT_CIFAR10
+from elephant_nn.experiments.split_digits import SPLIT_DIGITS
+from elephant_nn.experiments.split_mnist import SPLIT_MNIST
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment

@@ -43,7 +43,7 @@ def pixelcopter_program(method: str, static: Mapping[str, Any]) -> Program:
 def program(task: str, method: str, static: Mapping[str, Any]) -> Program:
     """One agent's life; the number is the mean return of the last tenth of its episodes.
 
-    With `steps` among the settings, a life of that many thousand-step chunks' worth of steps.
+    `steps` among the settings, rounded up to whole chunks, makes it longer or shorter.
     """
     import jax
     import optax
@@ -148,7 +148,8 @@ def _experiment(task: str, title: str, program: Any, entries: tuple[Entry, ...])
         program=program,
         lanes=lambda cell: 5,
         seeds=10,
-        notes="A run's number is the mean return of the last tenth of its training episodes.",
+        notes="A run's number is the mean return of the last tenth of its training episodes. "
+        "The settings are guesses: nothing has been swept yet.",
         columns=("buffer", "buffer_bytes"),
     )
 

@@ -1,4 +1,4 @@
-"""Class-incremental learning on images: how a run goes. The tables are in `split_tables.py`.
+"""Class-incremental learning on images: how a run goes. Each table has its file.
 
 Two classes at a time, one pass, no boundaries told, one head over all classes.
 """

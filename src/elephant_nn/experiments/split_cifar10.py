@@ -1,0 +1,94 @@
+"""Split CIFAR10: Table 6 and one panel of Figure 6 of the paper.
+
+Settings are what `elephant sweep` chose where its table has the row; those of other rows are
+guesses, and docs/classes.md says so.
+"""
+
+from __future__ import annotations
+
+from elephant_nn.experiments.spec import Entry, Experiment
+from elephant_nn.experiments.split import cifar10_program
+from elephant_nn.experiments.split_rows import (
+    CHOOSING,
+    COLUMNS,
+    FEW_SPRINGS,
+    METRICS,
+    NOTES,
+    Grid,
+    Rows,
+    references,
+    shuffled,
+)
+
+_CIFAR_COARSE: Grid = {
+    "lr": (1e-6, 3e-7, 1e-7),
+    "a": (0.08, 0.16),
+    "sigma_bias": (0.16, 0.32, 0.64),
+}
+
+
+def _cifar_entries() -> tuple[Entry, ...]:
+    new = Rows(125)
+    mlp = new.plain("mlp", "MLP", 1000, 3e-7, 1, paper=(0.151, 0.008))
+    emlp = new.elephant(
+        "emlp", "EMLP", 1000, 3e-7, 1, 0.08, 0.16, coarse=_CIFAR_COARSE, paper=(0.197, 0.003)
+    )
+    return (
+        mlp,
+        new.spring(
+            "mlp-ewc", "MLP + EWC", 1000, 3e-7, 2, "average", 1e1, 0.999,
+            coarse={**FEW_SPRINGS, "lr": (1e-6, 3e-7)}, paper=(0.158, 0.005),
+        ),
+        new.entry("flymodel", "FlyModel", {"neurons": 1000, "lr": 0.005, "per_unit": 64}),
+        emlp,
+        new.plain("cnn", "CNN", 1000, 3e-7, 1, paper=(0.151, 0.001)),
+        new.spring(
+            "cnn-ewc", "CNN + EWC", 1000, 3e-7, 2, "average", 1e1, 0.999,
+            coarse={**FEW_SPRINGS, "lr": (3e-7,)}, paper=(0.147, 0.010),
+        ),
+        new.elephant(
+            "ecnn", "ECNN", 1000, 1e-7, 1, 0.16, 0.32, coarse=_CIFAR_COARSE, paper=(0.192, 0.004)
+        ),
+        new.plain("convmixer", "ConvMixer", 1000, 1e-6, 1, paper=(0.100, 0.0027)),
+        new.elephant("econvmixer", "EConvMixer", 1000, 1e-6, 1, 0.08, 0.08, paper=(0.100, 0.0001)),
+        new.plain("mlp", "MLP", 10000, 1e-7, 1, paper=(0.173, 0.004)),
+        new.spring(
+            "mlp-ewc", "MLP + EWC", 10000, 1e-7, 2, "average", 1e1, 0.999,
+            paper=(0.169, 0.003),
+        ),
+        new.entry("flymodel", "FlyModel", {"neurons": 10000, "lr": 0.01, "per_unit": 32}),
+        new.elephant("emlp", "EMLP", 10000, 1e-7, 1, 0.08, 0.64, paper=(0.239, 0.002)),
+        new.plain("cnn", "CNN", 10000, 1e-7, 1, paper=(0.151, 0.001)),
+        new.spring(
+            "cnn-ewc", "CNN + EWC", 10000, 1e-7, 2, "average", 1e1, 0.999,
+            paper=(0.179, 0.007),
+        ),
+        new.elephant("ecnn", "ECNN", 10000, 3e-8, 1, 0.16, 0.64, paper=(0.243, 0.002)),
+        new.plain("convmixer", "ConvMixer", 10000, 1e-6, 1, paper=(0.102, 0.0015)),
+        new.elephant("econvmixer", "EConvMixer", 10000, 1e-6, 1, 0.08, 0.08, paper=(0.100, 0.0001)),
+        *references(
+            new,
+            {
+                ("nearest-mean", 1000): (0.16, 0.32),
+                ("naive-bayes", 1000): (0.32, 0.64),
+                ("lda", 1000): (0.32, 0.64),
+            },
+        ),
+        *(shuffled(entry, 3e-5, (1e-4, 3e-5, 1e-5, 3e-6)) for entry in (mlp, emlp)),
+    )  # fmt: skip
+
+
+SPLIT_CIFAR10 = Experiment(
+    name="split-cifar10",
+    title="Split CIFAR10, class-incremental",
+    source="Table 6, Figure 6",
+    metrics=METRICS,
+    entries=_cifar_entries(),
+    program=cifar10_program,
+    lanes=lambda cell: 1,
+    notes=NOTES,
+    data="cifar10",
+    columns=COLUMNS,
+    choosing=CHOOSING,
+    peeked="test_accuracy",
+)
