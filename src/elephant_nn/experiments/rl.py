@@ -52,6 +52,7 @@ def program(task: str, method: str, static: Mapping[str, Any]) -> Program:
     from elephant_nn.rl import make_environment
     from elephant_nn.rl.dqn import Agent, Dqn, dqn
     from elephant_nn.runs.program import Program, named_key
+    from elephant_nn.thin import thin_product
 
     environment = make_environment(task)
     settings = Dqn(static["buffer"], updates=static["E"], copy_every=COPY_EVERY[task])
@@ -61,9 +62,10 @@ def program(task: str, method: str, static: Mapping[str, Any]) -> Program:
     def agent(floats: Floats) -> Agent:
         if method == "emlp":
             a, sigma_bias = floats["a"], floats["sigma_bias"]
-            network = emlp(sizes, a=a, sigma_bias=sigma_bias, d=static["d"], output_bias=True)
+            shape = {"a": a, "sigma_bias": sigma_bias, "d": static["d"]}
+            network = emlp(sizes, **shape, output_bias=True, product=thin_product)
         else:
-            network = mlp(sizes, output_bias=True)
+            network = mlp(sizes, output_bias=True, product=thin_product)
         optimiser = optax.rmsprop(floats["lr"], decay=0.999)
         return dqn(environment, network, optimiser, settings)
 

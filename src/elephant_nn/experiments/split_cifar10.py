@@ -12,6 +12,7 @@ from elephant_nn.experiments.split_rows import (
     CHOOSING,
     COLUMNS,
     FEW_SPRINGS,
+    FEWER_SPRINGS,
     METRICS,
     NOTES,
     Grid,
@@ -44,20 +45,29 @@ def _cifar_entries() -> tuple[Entry, ...]:
         new.plain("cnn", "CNN", 1000, 3e-7, 1, paper=(0.151, 0.001)),
         new.spring(
             "cnn-ewc", "CNN + EWC", 1000, 3e-7, 2, "average", 1e1, 0.999,
-            coarse={**FEW_SPRINGS, "lr": (3e-7,)}, paper=(0.147, 0.010),
+            coarse={**FEWER_SPRINGS, "lr": (3e-7,)}, paper=(0.147, 0.010),
         ),
         new.elephant(
-            "ecnn", "ECNN", 1000, 1e-7, 1, 0.16, 0.32, coarse=_CIFAR_COARSE, paper=(0.192, 0.004)
+            "ecnn", "ECNN", 1000, 1e-7, 1, 0.16, 0.32, coarse={**_CIFAR_COARSE, "E": (1,)},
+            paper=(0.192, 0.004),
         ),
         new.plain("convmixer", "ConvMixer", 1000, 1e-6, 1, paper=(0.100, 0.0027)),
         new.elephant("econvmixer", "EConvMixer", 1000, 1e-6, 1, 0.08, 0.08, paper=(0.100, 0.0001)),
-        new.plain("mlp", "MLP", 10000, 1e-7, 1, paper=(0.173, 0.004)),
+        new.plain(
+            "mlp", "MLP", 10000, 1e-7, 1,
+            coarse={"lr": (1e-6, 3e-7, 1e-7, 3e-8), "E": (1,)}, paper=(0.173, 0.004),
+        ),
         new.spring(
             "mlp-ewc", "MLP + EWC", 10000, 1e-7, 2, "average", 1e1, 0.999,
-            paper=(0.169, 0.003),
+            coarse={**FEWER_SPRINGS, "lr": (1e-7,)}, paper=(0.169, 0.003),
         ),
         new.entry("flymodel", "FlyModel", {"neurons": 10000, "lr": 0.01, "per_unit": 32}),
-        new.elephant("emlp", "EMLP", 10000, 1e-7, 1, 0.08, 0.64, paper=(0.239, 0.002)),
+        new.elephant(
+            "emlp", "EMLP", 10000, 1e-7, 1, 0.08, 0.64,
+            coarse={"lr": (3e-7, 1e-7, 3e-8), "E": (1,), "a": (0.08, 0.16),
+                    "sigma_bias": (0.32, 0.64)},
+            paper=(0.239, 0.002),
+        ),
         new.plain("cnn", "CNN", 10000, 1e-7, 1, paper=(0.151, 0.001)),
         new.spring(
             "cnn-ewc", "CNN + EWC", 10000, 1e-7, 2, "average", 1e1, 0.999,
@@ -74,7 +84,7 @@ def _cifar_entries() -> tuple[Entry, ...]:
                 ("lda", 1000): (0.32, 0.64),
             },
         ),
-        *(shuffled(entry, 3e-5, (1e-4, 3e-5, 1e-5, 3e-6)) for entry in (mlp, emlp)),
+        *(shuffled(entry, 3e-5, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5)) for entry in (mlp, emlp)),
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from elephant_nn.experiments.split import mnist_program
 from elephant_nn.experiments.split_rows import (
     CHOOSING,
     COLUMNS,
-    FEW_SPRINGS,
+    FEWER_SPRINGS,
     METRICS,
     NOTES,
     Grid,
@@ -27,7 +27,7 @@ _MNIST_COARSE_1K: Grid = {
 }
 _MNIST_COARSE_10K: Grid = {
     "lr": (3e-6, 1e-6, 3e-7),
-    "a": (0.08, 0.16),
+    "a": (0.04, 0.08, 0.16),
     "sigma_bias": (0.16, 0.32, 0.64),
 }
 _SPRINGS_COARSE: Grid = {
@@ -70,7 +70,7 @@ def _mnist_entries() -> tuple[Entry, ...]:
         new.plain("cnn", "CNN", 1000, 1e-6, 2, paper=(0.659, 0.016)),
         new.spring(
             "cnn-ewc", "CNN + EWC", 1000, 1e-6, 2, "average", 1e1, 0.999,
-            coarse=FEW_SPRINGS, paper=(0.716, 0.024),
+            coarse=FEWER_SPRINGS, paper=(0.716, 0.024),
         ),
         new.elephant(
             "ecnn", "ECNN", 1000, 1e-6, 1, 0.16, 0.16, coarse=_CNN_COARSE, paper=(0.732, 0.007)
@@ -80,7 +80,7 @@ def _mnist_entries() -> tuple[Entry, ...]:
         wide_mlp,
         new.spring(
             "mlp-ewc", "MLP + EWC", 10000, 1e-6, 2, "average", 1e1, 0.999,
-            coarse=FEW_SPRINGS, paper=(0.609, 0.013),
+            coarse=FEWER_SPRINGS, paper=(0.609, 0.013),
         ),
         new.entry(
             "sdmlp", "SDMLP", {"neurons": 10000, "k": 10, "lr": 0.05, "passes": 500, "switch": 5e6},
@@ -109,7 +109,7 @@ def _mnist_entries() -> tuple[Entry, ...]:
                 ("naive-bayes", 10000): (0.32, 0.64),
             },
         ),
-        *(shuffled(entry, 1e-4, (1e-4, 3e-5, 1e-5, 3e-6)) for entry in (mlp, emlp)),
+        *(shuffled(entry, 1e-4, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5)) for entry in (mlp, emlp)),
     )  # fmt: skip
 
 

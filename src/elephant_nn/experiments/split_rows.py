@@ -37,6 +37,9 @@ FEW_SPRINGS: Grid = {
 }
 """Of EWC's grid, where a run takes long."""
 
+FEWER_SPRINGS: Grid = {**FEW_SPRINGS, "anchor": ("average",), "E": (2,)}
+"""And where it takes minutes: the anchor and E that won where all were tried."""
+
 COLUMNS = ("neurons", "passes", "task_boundary", "class_statistics")
 
 
