@@ -61,7 +61,8 @@ def mlp(
 
     Args:
         sizes: inputs, hidden widths, outputs: `(784, 1000, 10)`.
-        activation: used in the last hidden layer only, as the paper uses the elephant.
+        activation: used in the last hidden layer only, as the paper uses the elephant. It may
+            change the number of units, as maxout does; the head fits itself to what comes out.
         hidden: used in all earlier hidden layers.
         sigma_bias: spread of the initial biases of the last hidden layer; 0 starts them at 0, like
             all others.
@@ -76,10 +77,12 @@ def mlp(
             f"like (784, 1000, 10); got {tuple(sizes)}"
         )
     weight, last_hidden = fan_in_uniform(), len(sizes) - 3
+    features_out = jax.eval_shape(activation, jnp.zeros((1, sizes[-2]))).shape[-1]
 
     def init(key: Key[Array, ""]) -> Params:
         layers = []
         for i, (n_in, n_out) in enumerate(pairwise(sizes)):
+            n_in = features_out if i > last_hidden else n_in
             layer = {"w": weight(jax.random.fold_in(key, i), (n_in, n_out), jnp.float32)}
             if i == last_hidden:
                 layer["b"] = even_bias(sigma_bias)(key, (n_out,))
