@@ -1,10 +1,15 @@
 """Reinforcement learning experiments: what a life's number is, and that a short one runs."""
 
+from dataclasses import replace
+
+import jax
 import numpy as np
 import pytest
+from PIL import Image
 
+from elephant_nn.cli import commands, main
 from elephant_nn.experiments import EXPERIMENTS
-from elephant_nn.experiments.rl import life, mountain_car_program
+from elephant_nn.experiments.rl import RL_BUFFERS, life, mountain_car_program, network_of
 from elephant_nn.rl import TASKS
 from elephant_nn.runs.cells import Cell
 from elephant_nn.runs.shard import Shard, run_shard
@@ -37,15 +42,33 @@ def test_one_episode_is_the_last_tenth():
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_each_task_has_its_three_rows_and_the_papers_grid(task):
+def test_each_task_has_the_papers_three_rows_and_grid(task):
     experiment = EXPERIMENTS[f"rl-{task}"]
-    assert [(e.method, e.settings["buffer"]) for e in experiment.entries] == [
+    in_the_paper = experiment.entries[:3]
+    assert [(e.method, e.settings["buffer"]) for e in in_the_paper] == [
         ("emlp", 32),
         ("mlp", 32),
         ("mlp", 10_000),
     ]
-    assert [len(e.candidates()) for e in experiment.entries] == [8 * 2 * 4 * 5, 16, 16]
+    assert [len(e.candidates()) for e in in_the_paper] == [8 * 2 * 4 * 5, 16, 16]
     assert experiment.seeds == 10
+
+
+def test_no_rival_has_more_weights_than_the_mlp():
+    def weights(entry):
+        network = network_of(entry.method, entry.settings, entry.settings, 2, 3)
+        return sum(leaf.size for leaf in jax.tree.leaves(network.init(jax.random.key(0))))
+
+    sizes = {e.method: weights(e) for e in EXPERIMENTS["rl-mountain-car"].entries}
+    assert sizes["mlp"] == sizes["emlp"] == sizes["lwta"] == 6003
+    assert max(sizes["fta"], sizes["maxout"]) < 6003
+    assert sizes["later-emlp"] == 6003 + 4 * 1000
+
+
+def test_the_buffers_are_swept_for_both_networks_on_two_tasks():
+    found = [(e.settings["task"], e.method, e.settings["buffer"]) for e in RL_BUFFERS.entries]
+    assert len(set(found)) == 2 * 2 * 6
+    assert {buffer for _, _, buffer in found} == {32, 100, 300, 1_000, 3_000, 10_000}
 
 
 def test_a_short_life_runs_and_resumes_exactly(tmp_path):
@@ -58,3 +81,48 @@ def test_a_short_life_runs_and_resumes_exactly(tmp_path):
     assert row["episodes"] >= 2
     assert row["return"] == again["return"] >= -1000
     assert row["buffer_bytes"] == 32 * 7 * 4
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """MountainCar with lives of a thousand steps and a small network."""
+    experiment = EXPERIMENTS["rl-mountain-car"]
+    entries = tuple(
+        replace(entry, settings={**entry.settings, "neurons": 20, "steps": 1000})
+        for entry in experiment.entries[:2]
+    )
+    short = replace(experiment, entries=entries, lanes=lambda cell: 1)
+    monkeypatch.setitem(commands.EXPERIMENTS, "rl-mountain-car", short)
+    return short
+
+
+@pytest.mark.filterwarnings("default::elephant_nn.files.StoreWarning")
+def test_playing_trains_once_then_uses_what_was_learned(short, tmp_path, capsys):
+    call = ["play", "rl-mountain-car", "--out", str(tmp_path), "--episodes", "3", "--frames", "7"]
+    assert main(call) == 0
+    first = capsys.readouterr()
+    assert "1 runs in" in first.err
+    assert "greedy return -" in first.out
+    with Image.open(tmp_path / "rl-mountain-car/figures/rl-mountain-car-emlp-32-0.gif") as film:
+        assert (film.format, film.n_frames) == ("GIF", 7)
+    assert main(call) == 0
+    again = capsys.readouterr()
+    assert again.out == first.out
+    assert "runs in" not in again.err
+
+    (kept,) = (tmp_path / "rl-mountain-car" / "learned").iterdir()
+    kept.write_bytes(kept.read_bytes()[:-8])  # cut short: set aside, and learned once more
+    assert main(call) == 0
+    once_more = capsys.readouterr()
+    assert "damaged" in once_more.err
+    assert once_more.out == first.out
+
+
+def test_playing_refuses_what_it_does_not_know(capsys):
+    assert main(["play", "sine"]) == 2
+    assert "no experiment with an agent 'sine'" in capsys.readouterr().err
+    assert main(["play", "rl-catcher", "--method", "nothing"]) == 2
+    assert main(["play", "rl-catcher", "--buffer", "33"]) == 2
+    assert "there is: 32" in capsys.readouterr().err
+    assert main(["play", "rl-catcher", "--frames", "0"]) == 2
+    assert main(["play", "rl-catcher", "--seed", "-1"]) == 2

@@ -75,7 +75,7 @@ def values(environment, network, points, steps=1500, settings=QUICK):
     agent = dqn(environment, network, optax.adam(3e-3), settings)
     state = agent.init(KEY)
     state, returns = jax.jit(partial(agent.train, steps=steps))(state, KEY, jnp.int32(0))
-    return np.asarray(network.apply(state.params, jnp.array(points))), returns, state
+    return np.asarray(network.apply(state.mind.params, jnp.array(points))), returns, state
 
 
 NETWORKS = [
@@ -149,24 +149,26 @@ def moved(before, after):
 def test_learning_begins_after_the_warm_up_and_the_target_follows_in_steps():
     for time, learns, copies in ((1000, False, False), (1001, True, False), (1100, True, True)):
         before, after = one_step(Dqn(), time)
-        assert moved(before.params, after.params) == learns
-        assert moved(before.target, after.target) == copies
+        assert moved(before.mind.params, after.mind.params) == learns
+        assert moved(before.mind.target, after.mind.target) == copies
         if copies:
-            assert not moved(after.params, after.target)
+            assert not moved(after.mind.params, after.mind.target)
 
 
 def test_an_update_is_the_gradient_of_the_squared_error():
     settings = Dqn(updates=2)
     before, after = one_step(settings, 1001)
     network = mlp((2, 20, 3), output_bias=True)
-    row = after.replay.rows[0]
+    row = after.mind.replay.rows[0]
     state, action, reward, mask, ahead = row[:2], int(row[2]), row[3], row[4], row[5:]
-    goal = reward + 0.99 * mask * network.apply(before.target, ahead[None]).max()
-    params = before.params
+    goal = reward + 0.99 * mask * network.apply(before.mind.target, ahead[None]).max()
+    params = before.mind.params
     for _ in range(2):
         loss = lambda p: (network.apply(p, state[None])[0, action] - goal) ** 2
         params = jax.tree.map(lambda p, g: p - 0.1 * g, params, jax.grad(loss)(params))
-    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-6), params, after.params)
+    jax.tree.map(
+        partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-6), params, after.mind.params
+    )
 
 
 def test_exploration_falls_over_the_warm_up():

@@ -125,7 +125,7 @@ class _Loop:
         self.seen, _ = self.game.reset(seed=0)
         self.actions = 2 if task == "pixelcopter" else 3
         sizes = (len(self.seen), 1000, self.actions)
-        shape = {"a": FLOATS["a"], "sigma_bias": FLOATS["sigma_bias"]}
+        shape: dict[str, Any] = {"a": FLOATS["a"], "sigma_bias": FLOATS["sigma_bias"]}
         self.network = network = emlp(sizes, **shape, output_bias=True)
         optimiser = optax.rmsprop(FLOATS["lr"], decay=0.999)
         self.params = network.init(jax.random.key(0))

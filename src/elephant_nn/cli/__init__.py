@@ -16,6 +16,7 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "reproduce": commands.reproduce,
     "sweep": commands.sweep,
     "show": commands.show,
+    "play": commands.play,
     "report": commands.report,
     "data": commands.data,
     "bench": commands.bench,

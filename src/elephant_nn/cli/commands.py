@@ -6,7 +6,7 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -19,6 +19,8 @@ from elephant_nn.cli.arguments import (
 )
 from elephant_nn.experiments import EXPERIMENTS
 from elephant_nn.experiments.spec import Experiment
+from elephant_nn.files import write_whole
+from elephant_nn.rl import TASKS
 
 if TYPE_CHECKING:
     from elephant_nn.runs.cells import Cell
@@ -73,7 +75,8 @@ def reproduce(
     for experiment in named_experiments(names):
         entries = named_entries(experiment, methods, neurons, len(names) > 1 or "all" in names)
         count = seed_count(1 if quick else seeds, experiment)
-        outcome = _run(experiment, experiment.reproduction(entries, count), out, workers)
+        cells = experiment.reproduction(entries, count)
+        outcome = _run(experiment, cells, out, workers, keep=True)
         failed += len(outcome.failed)
         _show_and_draw(experiment, out)
     return 1 if failed else 0
@@ -138,7 +141,7 @@ def sweep(
             best = best_setting(rows, experiment, entry)
             if best is not None:
                 chosen += experiment.cells(entry, [best.hyper], range(count))
-        reported = _run(experiment, chosen, out, workers)
+        reported = _run(experiment, chosen, out, workers, keep=True)
         print(as_text(choices(experiment, _rows(experiment, out))))
         failed += len(reported.failed)
     return 1 if failed else 0
@@ -177,6 +180,99 @@ def show(
             return 0
     print((SWEEP_FORMATS if sweep else FORMATS)[format](experiment, rows))
     return 0
+
+
+PLAYED = {f"rl-{task}": task for task in TASKS}
+"""Experiments with agents that `elephant play` can show."""
+
+
+def play(
+    name: Name,
+    /,
+    method: str = "emlp",
+    buffer: Count = None,
+    seed: int = 0,
+    episodes: int = 20,
+    frames: int = 400,
+    out: Folder = Path("results"),
+) -> int:
+    """Let a trained agent play: the returns of its greedy policy, and a film of one episode.
+
+    Shows what `elephant reproduce` learned; an agent that is not in the store is trained first,
+    which takes from seconds (rl-mountain-car) to minutes (rl-pixelcopter).
+
+    Args:
+        name: rl-mountain-car, rl-acrobot, rl-catcher or rl-pixelcopter.
+        method: a row of its table: emlp, mlp, fta, lwta, maxout or later-emlp.
+        buffer: transitions remembered while learning, where rows differ in it; default: the fewest.
+        seed: which run.
+        episodes: how many are played for the mean; the film shows another one.
+        frames: the film is cut after so many.
+        out: folder of the store; the film goes into its figures.
+    """
+    experiment = EXPERIMENTS[known(name, PLAYED, "experiment with an agent")]
+    known(method, list(dict.fromkeys(e.method for e in experiment.entries)), "method")
+    entries = {e.settings["buffer"]: e for e in experiment.entries if e.method == method}
+    entry = entries.get(min(entries) if buffer is None else buffer)
+    if entry is None:
+        raise UsageError(
+            f"{name} has no {method} with a buffer of {buffer}; there is: "
+            f"{', '.join(map(str, entries))}"
+        )
+    for option, value in (("episodes", episodes), ("frames", frames)):
+        if value < 1:
+            raise UsageError(f"--{option} must be 1 or more, got {value}")
+    if seed < 0:
+        raise UsageError(f"--seed must be 0 or more, got {seed}")
+
+    import jax
+    import numpy as np
+
+    from elephant_nn.experiments.rl import network_of
+    from elephant_nn.report.tables import number
+    from elephant_nn.rl import make_environment
+    from elephant_nn.rl.policy import evaluate, film, write_gif
+
+    cell = experiment.cells(entry, [entry.settings], [seed])[0]
+    params = _learned(experiment, cell, out)
+    if params is None:
+        print(f"elephant: {entry.title}, seed {seed}, did not end well: {name}", file=sys.stderr)
+        return 1
+    environment = make_environment(PLAYED[name])
+    network = network_of(method, cell.hyper, cell.hyper, environment.size, environment.actions)
+    play_key, film_key = jax.random.split(jax.random.key(seed))
+    returns = np.asarray(evaluate(environment, network, params, play_key, episodes))
+    se = float(returns.std(ddof=1) / np.sqrt(episodes)) if episodes > 1 else None
+    print(
+        f"{experiment.title}, {entry.title}, seed {seed}: greedy return "
+        f"{number(float(returns.mean()), se, 1)} ({episodes} episodes)"
+    )
+    pictures, earned = film(environment, network, params, film_key, frames)
+    path = out / name / "figures" / f"{name}-{method}-{entry.settings['buffer']}-{seed}.gif"
+    print(f"film of an episode with return {earned:.1f}: {write_gif(path, pictures)}")
+    return 0
+
+
+def _learned(experiment: Experiment, cell: Cell, out: Path) -> Any | None:
+    """What a run learned, from the store; if need be it is run now. None if it diverged."""
+    from tempfile import TemporaryDirectory
+
+    from elephant_nn.runs.shard import Shard, keepsake_file, load_keepsake
+
+    shard = Shard(experiment.program, (cell,), experiment.lanes(cell))
+    folder = out / experiment.name
+    learned = load_keepsake(shard, folder)
+    if learned is None:
+        _run(experiment, [cell], out, 1, keep=True)
+        learned = load_keepsake(shard, folder)
+    if learned is None:  # its row was in the store, what it learned was not
+        with TemporaryDirectory() as again:
+            _run(experiment, [cell], Path(again), 1, keep=True)
+            source = keepsake_file(Path(again) / experiment.name, cell)
+            if source.exists():
+                write_whole(keepsake_file(folder, cell), source.read_bytes())
+        learned = load_keepsake(shard, folder)
+    return learned
 
 
 def report(out: Folder = Path("results")) -> int:
@@ -258,13 +354,18 @@ def bench(
     text = run_benchmarks(names or tuple(BENCHMARKS))
     print(text)
     if write is not None:
-        from elephant_nn.files import write_whole
-
         write_whole(write, f"{text}\n".encode())
     return 0
 
 
-def _run(experiment: Experiment, cells: list[Cell], out: Path, workers: int | None) -> Outcome:
+def _run(
+    experiment: Experiment,
+    cells: list[Cell],
+    out: Path,
+    workers: int | None,
+    *,
+    keep: bool = False,
+) -> Outcome:
     from elephant_nn.runs.executors import cores
     from elephant_nn.runs.progress import progress
     from elephant_nn.runs.run import run_cells
@@ -281,6 +382,7 @@ def _run(experiment: Experiment, cells: list[Cell], out: Path, workers: int | No
             out,
             lanes=experiment.lanes,
             workers=cores() if workers is None else workers,
+            keep=keep,
             report=tell,
         )
     for cell, reason in outcome.failed.items():
@@ -309,11 +411,13 @@ def _rows(experiment: Experiment, out: Path):  # type: ignore[no-untyped-def]
 
 
 def _show_and_draw(experiment: Experiment, out: Path) -> None:
-    from elephant_nn.report.figures import draw_figures
+    from elephant_nn.report.figures import draw_figures, draw_returns
     from elephant_nn.report.tables import as_text, comparison
 
     rows = _rows(experiment, out)
     figures = draw_figures(experiment.name, rows, out / experiment.name / "figures")
+    if experiment.name in PLAYED:
+        figures += draw_returns(out, out / "figures")
     print(as_text(comparison(experiment, rows)))
     for drawn in figures:
         print(f"figure: {drawn.png}")

@@ -2,7 +2,13 @@
 
 from elephant_nn.experiments.activations import ACTIVATIONS
 from elephant_nn.experiments.edit import EDIT
-from elephant_nn.experiments.rl import RL_ACROBOT, RL_CATCHER, RL_MOUNTAIN_CAR, RL_PIXELCOPTER
+from elephant_nn.experiments.rl import (
+    RL_ACROBOT,
+    RL_BUFFERS,
+    RL_CATCHER,
+    RL_MOUNTAIN_CAR,
+    RL_PIXELCOPTER,
+)
 from elephant_nn.experiments.sine import SINE
 from elephant_nn.experiments.spec import Experiment
 from elephant_nn.experiments.split_cifar10 import SPLIT_CIFAR10
@@ -22,5 +28,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         RL_ACROBOT,
         RL_CATCHER,
         RL_PIXELCOPTER,
+        RL_BUFFERS,
     )
 }

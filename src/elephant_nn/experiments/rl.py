@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from elephant_nn.experiments.spec import Entry, Experiment, Metric
+from elephant_nn.runs.cells import Hyper
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from elephant_nn.networks import Network
     from elephant_nn.runs.program import Floats, Program
 
 CHUNK = 1000
@@ -40,6 +42,37 @@ def pixelcopter_program(method: str, static: Mapping[str, Any]) -> Program:
     return program("pixelcopter", method, static)
 
 
+def buffers_program(method: str, static: Mapping[str, Any]) -> Program:
+    return program(static["task"], method, static)
+
+
+def network_of(
+    method: str, static: Mapping[str, Any], floats: Mapping[str, Any], inputs: int, outputs: int
+) -> Network:
+    """The network of a row. None has more weights than the MLP but the elephant's later form."""
+    from functools import partial
+
+    from elephant_nn.networks import emlp, mlp
+    from elephant_nn.rivals import fuzzy_tiling, maxout, normalised_emlp, winner_take_all
+    from elephant_nn.thin import thin_product
+
+    sizes = (inputs, static["neurons"], outputs)
+    common: dict[str, Any] = {"output_bias": True, "product": thin_product}
+    if method in ("emlp", "later-emlp"):
+        make = emlp if method == "emlp" else normalised_emlp
+        shape = {"a": floats["a"], "sigma_bias": floats["sigma_bias"], "d": static["d"]}
+        return make(sizes, **shape, **common)
+    if method == "fta":
+        tiled = (inputs, static["neurons"] // static["tiles"], outputs)
+        return mlp(
+            tiled, partial(fuzzy_tiling, bound=floats["bound"], tiles=static["tiles"]), **common
+        )
+    if method in ("lwta", "maxout"):
+        compete = winner_take_all if method == "lwta" else maxout
+        return mlp(sizes, partial(compete, group=static["group"]), **common)
+    return mlp(sizes, **common)
+
+
 def program(task: str, method: str, static: Mapping[str, Any]) -> Program:
     """One agent's life; the number is the mean return of the last tenth of its episodes.
 
@@ -48,24 +81,16 @@ def program(task: str, method: str, static: Mapping[str, Any]) -> Program:
     import jax
     import optax
 
-    from elephant_nn.networks import emlp, mlp
     from elephant_nn.rl import make_environment
     from elephant_nn.rl.dqn import Agent, Dqn, dqn
     from elephant_nn.runs.program import Program, named_key
-    from elephant_nn.thin import thin_product
 
     environment = make_environment(task)
     settings = Dqn(static["buffer"], updates=static["E"], copy_every=COPY_EVERY[task])
     chunks = -(-static.get("steps", STEPS[task]) // CHUNK)
-    sizes = (environment.size, static["neurons"], environment.actions)
 
     def agent(floats: Floats) -> Agent:
-        if method == "emlp":
-            a, sigma_bias = floats["a"], floats["sigma_bias"]
-            shape = {"a": a, "sigma_bias": sigma_bias, "d": static["d"]}
-            network = emlp(sizes, **shape, output_bias=True, product=thin_product)
-        else:
-            network = mlp(sizes, output_bias=True, product=thin_product)
+        network = network_of(method, static, floats, environment.size, environment.actions)
         optimiser = optax.rmsprop(floats["lr"], decay=0.999)
         return dqn(environment, network, optimiser, settings)
 
@@ -83,7 +108,8 @@ def program(task: str, method: str, static: Mapping[str, Any]) -> Program:
         return life(outputs["returns"].reshape(-1))
 
     row_bytes = 4 * (2 * environment.size + 3)
-    return Program(init, chunk, chunks, finish, {"buffer_bytes": static["buffer"] * row_bytes})
+    contract = {"buffer_bytes": static["buffer"] * row_bytes}
+    return Program(init, chunk, chunks, finish, contract, lambda carry: carry[0].mind.params)
 
 
 def life(returns: np.ndarray) -> dict[str, Any]:
@@ -105,6 +131,11 @@ def life(returns: np.ndarray) -> dict[str, Any]:
 
 RATES = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6)
 SHAPES = {"a": (0.08, 0.16, 0.32, 0.64), "sigma_bias": (0.08, 0.16, 0.32, 0.64, 1.28)}
+BUFFERS = (32, 100, 300, 1_000, 3_000, 10_000)
+"""The sizes of the authors' code; the paper shows the first for EMLP, first and last for MLP."""
+
+COARSE = {"lr": (1e-3, 3e-4, 1e-4, 3e-5), "E": (1,)}
+COARSE_SHAPES = {"a": (0.16, 0.32, 0.64), "sigma_bias": (0.32, 0.64, 1.28)}
 
 
 def _mlp(buffer: int, lr: float, updates: int) -> Entry:
@@ -113,31 +144,51 @@ def _mlp(buffer: int, lr: float, updates: int) -> Entry:
         f"MLP, buffer {buffer:,}",
         {"neurons": 1000, "buffer": buffer, "lr": lr, "E": updates},
         {"lr": RATES, "E": (1, 2)},
-        coarse={"lr": (3e-3, 1e-3, 3e-4, 1e-4), "E": (1,)},
+        coarse={"lr": RATES[1:6], "E": (1,)},
     )
 
 
 def _emlp(buffer: int, lr: float, updates: int, a: float, sigma_bias: float) -> Entry:
+    settings = {"neurons": 1000, "buffer": buffer, "lr": lr, "E": updates}
     return Entry(
         "emlp",
         f"EMLP, buffer {buffer:,}",
-        {
-            "neurons": 1000,
-            "buffer": buffer,
-            "lr": lr,
-            "E": updates,
-            "a": a,
-            "sigma_bias": sigma_bias,
-            "d": 4,
-        },
+        {**settings, "a": a, "sigma_bias": sigma_bias, "d": 4},
         {"lr": RATES, "E": (1, 2), **SHAPES},
-        coarse={
-            "lr": (1e-3, 3e-4, 1e-4),
-            "E": (1,),
-            "a": (0.16, 0.32),
-            "sigma_bias": (0.32, 0.64, 1.28),
-        },
+        coarse={**COARSE, **COARSE_SHAPES},
     )
+
+
+def _rival(method: str, title: str, lr: float, own: Hyper, axes: Mapping[str, Any]) -> Entry:
+    """An activation of the authors' later work, with the tiny buffer. Not in the paper."""
+    settings = {"neurons": 1000, "buffer": 32, "lr": lr, "E": 1}
+    return Entry(
+        method,
+        f"{title}, buffer 32",
+        {**settings, **own},
+        {"lr": RATES, **axes},
+        coarse={"lr": COARSE["lr"]},
+    )
+
+
+def _rivals(fta: float, lwta: float, maxout: float, later: float) -> tuple[Entry, ...]:
+    groups = {"group": (2, 4, 8)}
+    widths = {"a": (0.1, 0.2, 0.4), "sigma_bias": (0.2, 0.4, 0.8)}
+    bounds = {"bound": (0.5, 1.0, 2.0, 4.0)}
+    return (
+        _rival("fta", "FTA", fta, {"bound": 2.0, "tiles": 20}, bounds),
+        _rival("lwta", "LWTA", lwta, {"group": 4}, groups),
+        _rival("maxout", "maxout", maxout, {"group": 4}, groups),
+        _rival("later-emlp", "later EMLP", later, {"a": 0.2, "sigma_bias": 0.4, "d": 4}, widths),
+    )
+
+
+NOTES = (
+    "A run's number is the mean return of the last tenth of its training episodes, exploration "
+    "included. The interval is the 95% percentile bootstrap of the mean. FTA, LWTA, maxout and the "
+    "later EMLP (layer normalisation, learned widths and heights) are not in the paper; the "
+    "authors' later work compares them."
+)
 
 
 def _experiment(task: str, title: str, program: Any, entries: tuple[Entry, ...]) -> Experiment:
@@ -150,9 +201,9 @@ def _experiment(task: str, title: str, program: Any, entries: tuple[Entry, ...])
         program=program,
         lanes=lambda cell: 5,
         seeds=10,
-        notes="A run's number is the mean return of the last tenth of its training episodes. "
-        "The settings are guesses: nothing has been swept yet.",
+        notes=NOTES,
         columns=("buffer", "buffer_bytes"),
+        intervals=True,
     )
 
 
@@ -160,23 +211,71 @@ RL_MOUNTAIN_CAR = _experiment(
     "mountain-car",
     "MountainCar, DQN",
     mountain_car_program,
-    (_emlp(32, 3e-4, 1, 0.16, 0.32), _mlp(32, 1e-3, 1), _mlp(10_000, 3e-3, 1)),
+    (
+        _emlp(32, 3e-4, 1, 0.16, 0.32),
+        _mlp(32, 1e-3, 1),
+        _mlp(10_000, 3e-3, 1),
+        *_rivals(3e-4, 3e-4, 3e-4, 3e-4),
+    ),
 )
 RL_ACROBOT = _experiment(
     "acrobot",
     "Acrobot, DQN",
     acrobot_program,
-    (_emlp(32, 3e-4, 1, 0.16, 0.32), _mlp(32, 1e-3, 1), _mlp(10_000, 1e-3, 1)),
+    (
+        _emlp(32, 3e-4, 1, 0.16, 0.32),
+        _mlp(32, 1e-3, 1),
+        _mlp(10_000, 1e-3, 1),
+        *_rivals(3e-4, 3e-4, 3e-4, 3e-4),
+    ),
 )
 RL_CATCHER = _experiment(
     "catcher",
     "Catcher, DQN",
     catcher_program,
-    (_emlp(32, 1e-4, 1, 0.16, 0.32), _mlp(32, 1e-4, 1), _mlp(10_000, 1e-4, 1)),
+    (
+        _emlp(32, 1e-4, 1, 0.16, 0.32),
+        _mlp(32, 1e-4, 1),
+        _mlp(10_000, 1e-4, 1),
+        *_rivals(1e-4, 1e-4, 1e-4, 1e-4),
+    ),
 )
 RL_PIXELCOPTER = _experiment(
     "pixelcopter",
     "Pixelcopter, DQN",
     pixelcopter_program,
-    (_emlp(32, 1e-4, 1, 0.32, 0.64), _mlp(32, 1e-4, 1), _mlp(10_000, 1e-4, 1)),
+    (
+        _emlp(32, 1e-4, 1, 0.32, 0.64),
+        _mlp(32, 1e-4, 1),
+        _mlp(10_000, 1e-4, 1),
+        *_rivals(1e-4, 1e-4, 1e-4, 1e-4),
+    ),
+)
+
+
+def _with_buffer(task: str, entry: Entry, buffer: int) -> Entry:
+    """The row of a task with another size of the buffer; only its rate is searched anew."""
+    kind = entry.title.split(",")[0]
+    settings = {**entry.settings, "task": task, "buffer": buffer}
+    return Entry(entry.method, f"{kind}, {task}, buffer {buffer:,}", settings, {"lr": RATES})
+
+
+RL_BUFFERS = Experiment(
+    name="rl-buffers",
+    title="Return against the size of the buffer, DQN",
+    source="beyond the paper",
+    metrics=(Metric("return", "return", "higher", 1),),
+    entries=tuple(
+        _with_buffer(task, entry, buffer)
+        for task, experiment in (("mountain-car", RL_MOUNTAIN_CAR), ("acrobot", RL_ACROBOT))
+        for entry in (experiment.entries[0], experiment.entries[2])
+        for buffer in BUFFERS
+    ),
+    program=buffers_program,
+    lanes=lambda cell: 5,
+    seeds=10,
+    notes="Width and bias of the EMLP and E are those of the buffers that the paper shows; the "
+    "rate is chosen for every size.",
+    columns=("task", "buffer", "buffer_bytes"),
+    intervals=True,
 )

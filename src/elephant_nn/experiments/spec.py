@@ -71,6 +71,7 @@ class Experiment:
     cell go side by side; `seeds` is the paper's number of runs. `data` names the data set it needs,
     `columns` the settings and rules that its table shows. `choosing` is added to the settings of
     runs that settings are chosen on; `peeked` is the metric of those runs that the paper chose on.
+    `intervals`: its table shows bootstrap intervals of the mean too.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Experiment:
     columns: tuple[str, ...] = ()
     choosing: Hyper = field(default_factory=dict)
     peeked: str | None = None
+    intervals: bool = False
 
     def cells(self, entry: Entry, settings: Iterable[Hyper], seeds: Iterable[int]) -> list[Cell]:
         return [

@@ -13,8 +13,9 @@ from elephant_nn.experiments import EXPERIMENTS
 from elephant_nn.experiments.edit import NEIGHBOURHOOD, POINT, TARGET
 from elephant_nn.experiments.sine import STAGES
 from elephant_nn.experiments.spec import Entry, Experiment
+from elephant_nn.report.rl_figures import against_memory, four_panels, returns
 from elephant_nn.report.split_figures import curves, tasks_over_time
-from elephant_nn.report.statistics import runs_of
+from elephant_nn.report.statistics import runs_of, table
 from elephant_nn.report.style import (
     BLACK,
     BLUE,
@@ -28,6 +29,8 @@ from elephant_nn.report.style import (
     legend_below,
     save_figure,
 )
+from elephant_nn.rl import TASKS
+from elephant_nn.runs.store import read_rows, rows_folder
 
 METHOD_COLOURS = {
     "mlp-relu": ORANGE,
@@ -57,6 +60,26 @@ def draw_figures(experiment: str, rows: pl.DataFrame, folder: Path) -> list[Draw
             png, svg = save_figure(picture, folder, name)
             drawn.append(Drawn(png, svg, caption))
     return drawn
+
+
+def draw_returns(out: Path, folder: Path) -> list[Drawn]:
+    """The return curves of all reinforcement-learning tasks in a store, side by side."""
+    found = {}
+    for name in (f"rl-{task}" for task in TASKS):
+        rows = read_rows(rows_folder(out, name))
+        if table(EXPERIMENTS[name], rows):
+            found[name] = (EXPERIMENTS[name], rows)
+    picture = four_panels(found)
+    if picture is None:
+        return []
+    png, svg = save_figure(picture, folder, "rl-returns")
+    return [Drawn(png, svg, _RETURNS)]
+
+
+_RETURNS = (
+    "Return while learning, a trailing mean over fifty episodes. Mean over runs; bands are one "
+    "standard error."
+)
 
 
 def _first_run(
@@ -214,6 +237,15 @@ _DRAWINGS: dict[str, Drawings] = {
     "activations": (
         ("elephant-functions", "The elephant and its slope, a = 2.", _elephant_functions),
         ("classical-functions", "The classical activations and slopes.", _classical_functions),
+    ),
+    **{f"rl-{task}": ((f"rl-{task}-returns", _RETURNS, returns),) for task in TASKS},
+    "rl-buffers": (
+        (
+            "rl-buffers",
+            "What a bigger memory of transitions is worth. Mean over runs; bars are one standard "
+            "error.",
+            against_memory,
+        ),
     ),
     **{name: _split_drawings(name) for name in ("split-digits", "split-mnist", "split-cifar10")},
 }

@@ -12,7 +12,7 @@ import polars as pl
 from elephant_nn.experiments import EXPERIMENTS
 from elephant_nn.experiments.spec import Experiment
 from elephant_nn.files import write_whole
-from elephant_nn.report.figures import Drawn, draw_figures
+from elephant_nn.report.figures import Drawn, draw_figures, draw_returns
 from elephant_nn.report.tables import Grid, choices, comparison
 from elephant_nn.runs.store import read_rows, rows_folder
 
@@ -42,14 +42,17 @@ def write_page(out: Path) -> Path:
         rows = read_rows(rows_folder(out, experiment.name))
         if rows.height:
             sections.append((experiment, _section(experiment, rows, out)))
-    return write_whole(out / "report.html", _page(sections).encode())
+    together = "\n".join(map(_figure, draw_returns(out, out / "figures")))
+    return write_whole(out / "report.html", _page(sections, together).encode())
 
 
-def _page(sections: list[tuple[Experiment, str]]) -> str:
+def _page(sections: list[tuple[Experiment, str]], together: str) -> str:
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     versions = f"elephant-nn {version('elephant-nn')}"
     links = "".join(f'<a href="#{e.name}">{escape(e.name)}</a>' for e, _ in sections)
-    body = "\n".join(html for _, html in sections) or (
+    if together:
+        together = f"<section>\n<h2>Return curves of all tasks</h2>\n{together}\n</section>"
+    body = "\n".join([*(html for _, html in sections), together]).strip() or (
         "<p>The store is empty. Run <code>elephant reproduce sine</code> first.</p>"
     )
     return f"""<!doctype html>

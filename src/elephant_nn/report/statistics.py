@@ -17,13 +17,15 @@ class Summary:
     """Mean and standard error over the runs of one setting.
 
     The standard error is the sample standard deviation (n - 1) over sqrt(n); None for one run.
-    Diverged runs have no number: they are counted, and left out of the mean.
+    Diverged runs have no number: they are counted, and left out of the mean. `interval` is the 95%
+    percentile bootstrap of the mean.
     """
 
     mean: float | None
     se: float | None
     runs: int
     diverged: int = 0
+    interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class TableRow:
             "metric": self.metric.name,
             "mean": self.ours.mean,
             "se": self.ours.se,
+            "low": self.ours.interval[0] if self.ours.interval else None,
+            "high": self.ours.interval[1] if self.ours.interval else None,
             "runs": self.ours.runs,
             "diverged": self.ours.diverged,
             "paper_mean": paper_mean,
@@ -64,11 +68,19 @@ class TableRow:
 RULES = ("passes", "task_boundary", "class_statistics", "scaling", "cut", "buffer_bytes")
 
 
-def summarise(rows: pl.DataFrame, metric: str) -> Summary:
+def summarise(rows: pl.DataFrame, metric: str, *, interval: bool = False) -> Summary:
     values = rows.filter(pl.col("status") == "ok")[metric].drop_nulls().to_numpy()
     n = len(values)
     se = float(np.std(values, ddof=1) / np.sqrt(n)) if n > 1 else None
-    return Summary(float(values.mean()) if n else None, se, n, rows.height - n)
+    around = bootstrap_interval(values) if interval and n > 1 else None
+    return Summary(float(values.mean()) if n else None, se, n, rows.height - n, around)
+
+
+def bootstrap_interval(values: np.ndarray) -> tuple[float, float]:
+    """The 95% percentile bootstrap of the mean, 10,000 resamples, the same for the same values."""
+    resampled = np.random.default_rng(0).choice(values, (10_000, len(values)))
+    low, high = np.percentile(resampled.mean(1), [2.5, 97.5])
+    return float(low), float(high)
 
 
 def table(experiment: Experiment, rows: pl.DataFrame) -> list[TableRow]:
@@ -101,7 +113,7 @@ def _table_row(
         entry.method,
         entry.label,
         metric,
-        summarise(rows, metric.name),
+        summarise(rows, metric.name, interval=experiment.intervals),
         entry.paper.get(metric.name),
         hyper,
         {rule: rows[rule][0] for rule in RULES if rule in rows.columns},

@@ -70,6 +70,7 @@ def comparison(experiment: Experiment, rows: pl.DataFrame) -> Grid:
     for metric in shown:
         compared = metric.name in in_paper
         header += [f"{metric.title}, ours", "paper"] if compared else [metric.title]
+        header += ["95% interval"] if experiment.intervals else []
     lines = []
     for first in range(0, len(found), len(shown)):
         columns = found[first : first + len(shown)]
@@ -78,6 +79,8 @@ def comparison(experiment: Experiment, rows: pl.DataFrame) -> Grid:
             line.append(ours(row.ours, row.metric))
             if row.metric.name in in_paper:
                 line.append(number(*row.paper, row.metric.digits) if row.paper else "-")
+            if experiment.intervals:
+                line.append(_interval(row.ours, row.metric))
         lines.append([*line, str(columns[0].ours.runs)])
     notes = [experiment.notes] if experiment.notes else []
     notes += [_about_rivals(row) for row in found if row.rivals and row.metric.name in in_paper]
@@ -86,10 +89,17 @@ def comparison(experiment: Experiment, rows: pl.DataFrame) -> Grid:
     return Grid(title, [*header, "runs"], lines, notes, dispensable)
 
 
+def _interval(summary: Summary, metric: Metric) -> str:
+    if summary.interval is None:
+        return "-"
+    return "[{:.{d}f}, {:.{d}f}]".format(*summary.interval, d=metric.digits)
+
+
 def _settings_and_rules(row: TableRow, columns: Sequence[str]) -> list[str]:
     values = [row.rules.get(column, row.hyper.get(column)) for column in columns]
     words = {True: "yes", False: "no", None: "-"}
-    return [words[v] if v is None or isinstance(v, bool) else f"{v:,}" for v in values]
+    plain = lambda v: v if isinstance(v, str) else f"{v:,}"
+    return [words[v] if v is None or isinstance(v, bool) else plain(v) for v in values]
 
 
 def _about_rivals(row: TableRow) -> str:
@@ -105,6 +115,7 @@ def _about_rivals(row: TableRow) -> str:
 def choices(experiment: Experiment, rows: pl.DataFrame) -> Grid:
     """What the sweep chose, on which numbers, and what the choice gives on fresh seeds."""
     metric, found = experiment.metrics[0], selection(experiment, rows)
+    in_paper = any(metric.name in entry.paper for entry in experiment.entries)
     lines = []
     for row in found:
         choice, grid = row.choice, row.entry.grid
@@ -117,7 +128,7 @@ def choices(experiment: Experiment, rows: pl.DataFrame) -> Grid:
                 f"{ours(choice.summary, metric)} ({choice.summary.runs})",
                 *([_peeked(choice.peeked, metric)] if experiment.peeked else []),
                 f"{ours(row.fresh, metric)} ({row.fresh.runs})",
-                number(*row.paper, metric.digits) if row.paper else "-",
+                *([number(*row.paper, metric.digits) if row.paper else "-"] if in_paper else []),
             ]
         )
     chosen_on = "held-out data, seeds for choosing" if experiment.choosing else "seeds for choosing"
@@ -130,15 +141,15 @@ def choices(experiment: Experiment, rows: pl.DataFrame) -> Grid:
             chosen_on,
             *(["best on the test set itself"] if experiment.peeked else []),
             "fresh seeds",
-            "paper",
+            *(["paper"] if in_paper else []),
         ],
         lines,
-        [*_incomplete(experiment, rows), _how_the_paper_chose(experiment)],
+        [*_incomplete(experiment, rows), *([_how_the_paper_chose(experiment)] * in_paper)],
     )
 
 
 def _name(entry: Entry, experiment: Experiment) -> str:
-    several = sum(other.method == entry.method for other in experiment.entries) > 1
+    several = sum(other.title == entry.title for other in experiment.entries) > 1
     return f"{entry.title}, {entry.settings['neurons']:,}" if several else entry.title
 
 

@@ -36,11 +36,96 @@ class Dqn:
     explore: float = 0.01
 
 
-class DqnState(NamedTuple):
+class Mind(NamedTuple):
+    """What the agent knows: values, their optimiser's memory, the target, the transitions."""
+
     params: Params
     optimiser: Any
     target: Params
     replay: Replay
+
+
+class Learning(NamedTuple):
+    """DQN without its environment: three functions that any loop can call, compiled or not.
+
+    `act(params, observation, time, draws)` is epsilon-greedy, by two uniform numbers;
+    `experience(mind, row, time, draws)` remembers a transition and learns from the memory, by as
+    many uniform numbers as a batch has; `init(key)` is a mind that knows nothing.
+    """
+
+    init: Callable[[Key[Array, ""]], Mind]
+    act: Callable[[Params, Array, Array, Array], Int[Array, ""]]
+    experience: Callable[[Mind, Array, Array, Array], Mind]
+
+
+def q_learning(
+    size: int,
+    actions: int,
+    network: Network,
+    optimiser: optax.GradientTransformation,
+    settings: Dqn = Dqn(),  # noqa: B008
+) -> Learning:
+    """Q-learning with replay and a target network, epsilon-greedy, on squared TD errors.
+
+    Targets are masked where an episode terminated; a truncated one is continued by its value. The
+    exploration falls from 1 to `explore` over the first `warm_up` steps.
+    """
+
+    def init(key: Array) -> Mind:
+        params = network.init(key)
+        target = jax.tree.map(jnp.copy, params)
+        replay = empty_replay(settings.buffer, 2 * size + 3)
+        return Mind(params, optimiser.init(params), target, replay)
+
+    def act(params: Params, observation: Array, time: Array, draws: Array) -> Array:
+        values = network.apply(params, observation[None])[0]
+        random = jnp.maximum(1 - (1 - settings.explore) * time / settings.warm_up, settings.explore)
+        greedy = jnp.argmax(values).astype(jnp.int32)
+        return jnp.where(draws[0] < random, whole(draws[1], actions), greedy)
+
+    def loss(params: Params, rows: Array, goals: Array) -> Array:
+        values = network.apply(params, rows[:, :size])
+        taken = jax.nn.one_hot(rows[:, size].astype(jnp.int32), actions)
+        return jnp.mean((jnp.sum(values * taken, 1) - goals) ** 2)
+
+    def learn(params: Params, memory: Any, target: Params, rows: Array) -> tuple[Params, Any]:
+        ahead = network.apply(target, rows[:, size + 3 :]).max(1)
+        goals = rows[:, size + 1] + settings.discount * rows[:, size + 2] * ahead
+
+        def update(_: Array, carry: tuple[Params, Any]) -> tuple[Params, Any]:
+            params, memory = carry
+            change, memory = optimiser.update(jax.grad(loss)(params, rows, goals), memory, params)
+            return optax.apply_updates(params, change), memory
+
+        if settings.updates == 1:
+            return update(jnp.int32(0), (params, memory))
+        return jax.lax.fori_loop(0, settings.updates, update, (params, memory))
+
+    def experience(mind: Mind, row: Array, time: Array, draws: Array) -> Mind:
+        replay = remember(mind.replay, row)
+        learning = time > settings.warm_up
+        params, memory = jax.lax.cond(
+            learning,
+            lambda: learn(mind.params, mind.optimiser, mind.target, recall(replay, draws)),
+            lambda: (mind.params, mind.optimiser),
+        )
+        copy = learning & (time % settings.copy_every == 0)
+        target = jax.tree.map(lambda new, old: jnp.where(copy, new, old), params, mind.target)
+        return Mind(params, memory, target, replay)
+
+    return Learning(init, act, experience)
+
+
+def transition_row(
+    observation: Array, action: Array, reward: Array, terminated: Array, after: Array
+) -> Float[Array, " width"]:
+    """A transition as one row of the memory."""
+    facts = jnp.stack([action.astype(jnp.float32), reward, 1.0 - terminated])
+    return jnp.concatenate([observation, facts, after])
+
+
+class DqnState(NamedTuple):
+    mind: Mind
     environment: Any
     observation: Float[Array, " size"]
     earned: Float[Array, ""]
@@ -62,76 +147,31 @@ def dqn(
     optimiser: optax.GradientTransformation,
     settings: Dqn = Dqn(),  # noqa: B008
 ) -> Agent:
-    """Q-learning with replay and a target network, epsilon-greedy, on squared TD errors.
-
-    Targets are masked where an episode terminated; a truncated one is continued by its value. The
-    exploration falls from 1 to `explore` over the first `warm_up` steps.
-    """
-    size, actions = environment.size, environment.actions
+    """An agent of `q_learning` in one of our environments, the whole life as one program."""
+    learning = q_learning(environment.size, environment.actions, network, optimiser, settings)
 
     def init(key: Array) -> DqnState:
         init_key, reset_key = jax.random.split(key)
-        params, start = network.init(init_key), environment.reset(reset_key)
-        return DqnState(
-            params,
-            optimiser.init(params),
-            jax.tree.map(jnp.copy, params),
-            empty_replay(settings.buffer, 2 * size + 3),
-            start,
-            environment.observe(start),
-            jnp.float32(0),
-        )
-
-    def loss(params: Params, rows: Array, goals: Array) -> Array:
-        values = network.apply(params, rows[:, :size])
-        taken = jax.nn.one_hot(rows[:, size].astype(jnp.int32), actions)
-        return jnp.mean((jnp.sum(values * taken, 1) - goals) ** 2)
-
-    def learn(params: Params, memory: Any, target: Params, rows: Array) -> tuple[Params, Any]:
-        ahead = network.apply(target, rows[:, size + 3 :]).max(1)
-        goals = rows[:, size + 1] + settings.discount * rows[:, size + 2] * ahead
-
-        def update(_: Array, carry: tuple[Params, Any]) -> tuple[Params, Any]:
-            params, memory = carry
-            change, memory = optimiser.update(jax.grad(loss)(params, rows, goals), memory, params)
-            return optax.apply_updates(params, change), memory
-
-        if settings.updates == 1:
-            return update(jnp.int32(0), (params, memory))
-        return jax.lax.fori_loop(0, settings.updates, update, (params, memory))
+        start = environment.reset(reset_key)
+        return DqnState(learning.init(init_key), start, environment.observe(start), jnp.float32(0))
 
     draws_of = (2, environment.step_draws, environment.reset_draws, settings.batch)
 
     def step(state: DqnState, moment: tuple[Array, Array]) -> tuple[DqnState, Array]:
         time, draws = moment
         choice, chance, fresh, sample = jnp.split(draws, _ends(draws_of))
-        values = network.apply(state.params, state.observation[None])[0]
-        random = jnp.maximum(1 - (1 - settings.explore) * time / settings.warm_up, settings.explore)
-        action = jnp.where(
-            choice[0] < random, whole(choice[1], actions), jnp.argmax(values).astype(jnp.int32)
-        )
+        action = learning.act(state.mind.params, state.observation, time, choice)
         after = environment.advance(state.environment, action, chance)
-        facts = jnp.stack([action.astype(jnp.float32), after.reward, 1.0 - after.terminated])
-        row = jnp.concatenate([state.observation, facts, after.observation])
-        replay = remember(state.replay, row)
-
+        row = transition_row(
+            state.observation, action, after.reward, after.terminated, after.observation
+        )
+        mind = learning.experience(state.mind, row, time, sample)
         over = after.terminated | after.truncated
         start = environment.begin(fresh)
         pick = lambda new, old: jnp.where(over, new, old)
         earned = state.earned + after.reward
-        learning = time > settings.warm_up
-        params, memory = jax.lax.cond(
-            learning,
-            lambda: learn(state.params, state.optimiser, state.target, recall(replay, sample)),
-            lambda: (state.params, state.optimiser),
-        )
-        copy = learning & (time % settings.copy_every == 0)
-        target = jax.tree.map(lambda new, old: jnp.where(copy, new, old), params, state.target)
         new = DqnState(
-            params,
-            memory,
-            target,
-            replay,
+            mind,
             jax.tree.map(pick, start, after.state),
             pick(environment.observe(start), after.observation),
             pick(jnp.float32(0), earned),

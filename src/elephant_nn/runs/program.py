@@ -28,6 +28,8 @@ class Program:
         finish: turns one lane's outputs (each with a leading axis of chunks) into the columns of
             its row: numbers are metrics, arrays are curves.
         contract: columns that say under which rules the run was made.
+        keepsake: the part of a lane's last carry that is worth keeping beside its row, where the
+            runner is asked to keep it: what was learned.
     """
 
     init: Callable[[Key[Array, ""], Floats], Carry]
@@ -35,6 +37,7 @@ class Program:
     chunks: int
     finish: Callable[[Mapping[str, np.ndarray]], dict[str, Any]]
     contract: Mapping[str, int | bool | str]
+    keepsake: Callable[[Carry], Any] | None = None
 
 
 def cell_key(experiment: str, seed: int) -> Key[Array, ""]:

@@ -29,11 +29,15 @@ class Outcome:
 
 
 def plan_shards(
-    program: ProgramFactory, cells: Iterable[Cell], lanes: Callable[[Cell], int]
+    program: ProgramFactory,
+    cells: Iterable[Cell],
+    lanes: Callable[[Cell], int],
+    *,
+    keep: bool = False,
 ) -> list[Shard]:
     """Cut each group of cells into shards of as many lanes as its program likes."""
     return [
-        Shard(program, tuple(group[start : start + width]), width)
+        Shard(program, tuple(group[start : start + width]), width, keep)
         for group in group_cells(cells)
         for width in [lanes(group[0])]
         for start in range(0, len(group), width)
@@ -47,6 +51,7 @@ def run_cells(
     *,
     lanes: Callable[[Cell], int],
     workers: int,
+    keep: bool = False,
     report: Report = lambda done, total: None,
     checkpoint_seconds: float = 30.0,
 ) -> Outcome:
@@ -54,7 +59,8 @@ def run_cells(
 
     Each shard is stored the moment it ends, so a kill at any time loses only shards under way, and
     the same call goes on from there. A shard that raises is reported and not stored; one whose
-    worker dies is run once more, alone. With `workers=0` everything runs in this process.
+    worker dies is run once more, alone. With `workers=0` everything runs in this process. With
+    `keep`, what the runs learned is kept too, where a program says what that is.
     """
     cells = list(dict.fromkeys(cells))
     if not cells:
@@ -67,7 +73,7 @@ def run_cells(
     stored = done_cells(folder)
     missing = [cell for cell in cells if cell.id not in stored]
     outcome = Outcome(kept=len(cells) - len(missing))
-    shards = plan_shards(program, missing, lanes)
+    shards = plan_shards(program, missing, lanes, keep=keep)
     job = _Job(folder, scratch, len(cells), report, checkpoint_seconds, outcome)
     job.tell([])
     if workers == 0:

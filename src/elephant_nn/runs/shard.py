@@ -26,12 +26,14 @@ ProgramFactory = Callable[[str, Mapping[str, Any]], Program]
 class Shard:
     """Cells that share one program. Always run with `lanes` lanes, the last cell repeated to fill.
 
-    The width is fixed so that a run's numbers do not depend on which others it was run with.
+    The width is fixed so that a run's numbers do not depend on which others it was run with. With
+    `keep`, the keepsakes of a program that has any are written beside the rows.
     """
 
     program: ProgramFactory
     cells: tuple[Cell, ...]
     lanes: int
+    keep: bool = False
 
     @cached_property
     def id(self) -> str:
@@ -130,9 +132,36 @@ def run_shard(shard: Shard, scratch: Path, checkpoint_seconds: float = 30.0) -> 
         )
         for lane, cell in enumerate(shard.cells)
     ]
+    if shard.keep and program.keepsake:
+        for lane, cell in enumerate(shard.cells):
+            if not died[lane]:
+                learned = program.keepsake(jax.tree.map(lambda leaf, at=lane: leaf[at], carry))
+                save_checkpoint(keepsake_file(scratch.parent, cell), program.chunks, learned)
     path.unlink(missing_ok=True)
     beat.stop()
     return rows
+
+
+def keepsake_file(folder: Path, cell: Cell) -> Path:
+    """Where what a run learned is kept, in the experiment's folder of the store."""
+    return folder / "learned" / f"{cell.id}.safetensors"
+
+
+def load_keepsake(shard: Shard, folder: Path) -> Any | None:
+    """What the first cell of a shard learned; None if it was not kept."""
+    cell = shard.cells[0]
+    program = compile_program(shard.program, cell.method, cell.static, shard.lanes).program
+    if program.keepsake is None:
+        raise ValueError(f"{cell.experiment} keeps nothing of what {cell.method} learned")
+    keepsake = program.keepsake
+    like = jax.eval_shape(
+        lambda key: keepsake(
+            program.init(key, {n: jnp.float32(v) for n, v in cell.floats.items()})
+        ),
+        cell_key(cell.experiment, cell.seed),
+    )
+    found = load_checkpoint(keepsake_file(folder, cell), like)
+    return found[1] if found else None
 
 
 def _empty_outputs(machine: Compiled, carry: Carry, floats: Floats) -> dict[str, np.ndarray]:

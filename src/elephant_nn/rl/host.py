@@ -1,0 +1,106 @@
+"""DQN in any Gymnasium environment: the loop runs in Python, acting and learning are compiled.
+
+    import gymnasium, optax
+    from elephant_nn.networks import emlp
+    from elephant_nn.rl.host import train
+
+    game = gymnasium.make("CartPole-v1")
+    network = emlp((4, 1000, 2), a=0.16, sigma_bias=0.32, output_bias=True)
+    life = train(game, network, optax.rmsprop(3e-4, decay=0.999), steps=20_000)
+    print(life.returns[-10:])
+
+The same agent as in `elephant_nn.rl.dqn`, about ten times slower: there the environment is compiled
+as well.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import gymnasium
+import jax
+import numpy as np
+import optax
+from jaxtyping import Float, Int
+
+from elephant_nn.networks import Network, Params
+from elephant_nn.rl.dqn import Dqn, q_learning, transition_row
+
+
+class Life(NamedTuple):
+    """What became of the agent: its values, and the return and last step of every episode."""
+
+    params: Params
+    returns: Float[np.ndarray, " episodes"]
+    ends: Int[np.ndarray, " episodes"]
+
+
+def train(
+    game: gymnasium.Env[Any, Any],
+    network: Network,
+    optimiser: optax.GradientTransformation,
+    settings: Dqn = Dqn(),  # noqa: B008
+    *,
+    steps: int,
+    seed: int = 0,
+    report: Callable[[float, int], None] = lambda done, steps: None,
+) -> Life:
+    """Train for some steps. The same seed gives the same life, if the environment keeps to it.
+
+    Args:
+        game: an environment with a few numbered actions that shows vectors.
+        network: from as many inputs as an observation has numbers to as many outputs as actions.
+        report: called every thousand steps with the steps done and their number.
+    """
+    size, actions, first = _shape(game)
+    outputs = jax.eval_shape(
+        lambda x: network.apply(network.init(jax.random.key(0)), x),
+        jax.ShapeDtypeStruct((1, size), np.float32),
+    ).shape[1]
+    if outputs != actions:
+        raise ValueError(f"the network has {outputs} outputs, the environment {actions} actions")
+    learning = q_learning(size, actions, network, optimiser, settings)
+    act = jax.jit(learning.act)
+
+    def remember_and_learn(mind: Any, transition: Any, time: Any, draws: Any) -> Any:
+        return learning.experience(mind, transition_row(*transition), time, draws)
+
+    experience = jax.jit(remember_and_learn, donate_argnums=0)
+    mind, rng = learning.init(jax.random.key(seed)), np.random.default_rng(seed)
+    seen, earned = _numbers(game.reset(seed=seed)[0], size), 0.0
+    returns, ends = [], []
+    for step in range(steps):
+        draws = rng.random(2 + settings.batch, np.float32)
+        time = np.int32(step)
+        action = act(mind.params, seen, time, draws[:2])
+        after, reward, terminated, truncated, _ = game.step(first + int(action))
+        after = _numbers(after, size)
+        transition = (seen, action, np.float32(reward), np.bool_(terminated), after)
+        mind = experience(mind, transition, time, draws[2:])
+        seen, earned = after, earned + float(reward)
+        if terminated or truncated:
+            returns.append(earned)
+            ends.append(step)
+            seen, earned = _numbers(game.reset()[0], size), 0.0
+        if (step + 1) % 1000 == 0:
+            report(step + 1, steps)
+    return Life(mind.params, np.array(returns, float), np.array(ends, int))
+
+
+def _shape(game: gymnasium.Env[Any, Any]) -> tuple[int, int, int]:
+    """Numbers of an observation, number of actions, and the first action."""
+    actions, seen = game.action_space, game.observation_space
+    if not isinstance(actions, gymnasium.spaces.Discrete):
+        raise ValueError(f"DQN needs a few numbered actions (Discrete), got {actions}")
+    if not isinstance(seen, gymnasium.spaces.Box):
+        raise ValueError(
+            f"DQN needs observations that are vectors (Box), got {seen}; wrap the environment, "
+            "for example in gymnasium.wrappers.FlattenObservation"
+        )
+    return int(np.prod(seen.shape)), int(actions.n), int(actions.start)
+
+
+def _numbers(observation: Any, size: int) -> Float[np.ndarray, " size"]:
+    numbers = np.asarray(observation, np.float32).reshape(size)
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"the environment showed numbers that are not finite: {numbers}")
+    return numbers

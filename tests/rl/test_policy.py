@@ -1,0 +1,49 @@
+"""Greedy play: returns and films."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from elephant_nn.networks import Network
+from elephant_nn.rl import make_environment
+from elephant_nn.rl.policy import evaluate, film, write_gif
+
+PUMP = Network(
+    init=lambda key: (),
+    features=lambda params, x: x,
+    head=lambda params, x: jnp.stack([-x[:, 1], 0 * x[:, 1] - 1, x[:, 1]], 1),
+)
+"""Always pushes where the car is going already: it reaches the flag from everywhere."""
+
+
+def test_returns_are_those_of_stepping_by_hand():
+    environment = make_environment("mountain-car")
+    key = jax.random.key(5)
+    returns = evaluate(environment, PUMP, (), key, episodes=3)
+    state = environment.reset(jax.random.split(jax.random.split(key, 3)[1])[0])
+    steps, step = 0, jax.jit(environment.step)
+    while True:
+        steps += 1
+        action = jnp.argmax(PUMP.apply((), environment.observe(state)[None])[0]).astype(jnp.int32)
+        after = step(state, action, key)
+        if after.terminated:
+            break
+        state = after.state
+    assert returns[1] == -steps
+    assert returns.shape == (3,)
+    assert (returns > -250).all()
+
+
+def test_a_film_is_as_long_as_the_episode():
+    environment = make_environment("mountain-car", cap=40)
+    pictures, earned = film(environment, PUMP, (), jax.random.key(0))
+    assert (len(pictures), earned) == (40, -40)
+    assert (pictures[0] != pictures[-1]).any()
+    shorter, _ = film(environment, PUMP, (), jax.random.key(0), frames=3)
+    np.testing.assert_array_equal(shorter, pictures[:3])
+
+
+def test_a_film_of_nothing_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="no pictures"):
+        write_gif(tmp_path / "film.gif", [])
