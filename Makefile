@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= results
 
-.PHONY: demo test lint bench results results-classes clean
+.PHONY: demo test lint bench results results-classes results-rl clean
 
 demo: $(VENV)/run
 	@started=$$(date +%s) && \
@@ -37,6 +37,15 @@ results-classes: $(VENV)/run
 	$(BIN)/python docs/results/collect.py --restore "$(OUT)"
 	$(BIN)/elephant sweep split-digits --coarse --out "$(OUT)"
 	$(BIN)/elephant reproduce split-digits split-mnist split-cifar10 --out "$(OUT)"
+	$(BIN)/python docs/results/collect.py "$(OUT)"
+
+# What docs/results says of reinforcement learning, likewise; from nothing about a day.
+results-rl: $(VENV)/run
+	$(BIN)/python docs/results/collect.py --restore "$(OUT)"
+	$(BIN)/elephant sweep rl-mountain-car rl-acrobot --seeds 2 --finalists 20 --out "$(OUT)"
+	$(BIN)/elephant sweep rl-catcher rl-pixelcopter --coarse --seeds 1 --finalists 3 --out "$(OUT)"
+	$(BIN)/elephant sweep rl-buffers --seeds 5 --out "$(OUT)"
+	$(BIN)/elephant reproduce rl-mountain-car rl-acrobot rl-catcher rl-pixelcopter rl-buffers --out "$(OUT)"
 	$(BIN)/python docs/results/collect.py "$(OUT)"
 
 clean:

@@ -1,7 +1,7 @@
 """Tables, figures and compact rows under this folder, from a store, and back.
 
     collect.py STORE             copy what the store holds into this folder
-    collect.py --restore STORE   begin a store with the class-incremental rows kept here
+    collect.py --restore STORE   begin a store with the rows kept here
 
 `make results` and `make results-classes` call it; see the Makefile for the commands between.
 Documents quote the tables between marks, `<!-- split-mnist -->` and `<!-- /split-mnist -->`.
@@ -14,14 +14,17 @@ from pathlib import Path
 import polars as pl
 
 from elephant_nn.experiments import EXPERIMENTS
+from elephant_nn.experiments.spec import SELECTION_SEED
 from elephant_nn.files import write_whole
-from elephant_nn.report.figures import draw_figures
+from elephant_nn.report.figures import draw_figures, draw_returns
 from elephant_nn.report.tables import as_markdown, choices, comparison
 from elephant_nn.runs.store import read_rows, rows_folder, write_rows
 
 HERE = Path(__file__).parent
-KEPT_WHOLE = ("split-digits", "split-mnist", "split-cifar10")
-"""Experiments whose curves are short enough to keep, and whose runs are too long to repeat."""
+CLASSES = ("split-digits", "split-mnist", "split-cifar10")
+GAMES = ("rl-mountain-car", "rl-acrobot", "rl-catcher", "rl-pixelcopter", "rl-buffers")
+KEPT = (*CLASSES, *GAMES)
+"""Experiments whose runs are too long to repeat: their reported curves are kept as well."""
 
 README_ROWS = ("MLP", "MLP + EWC (previous)", "EMLP", "CNN", "ECNN")
 
@@ -37,20 +40,25 @@ def collect(store: Path) -> None:
         write_whole(folder / "tables.md", f"{text}\n".encode())
         draw_figures(experiment.name, rows, folder)
         curves = [name for name, kind in rows.schema.items() if isinstance(kind, pl.List)]
-        if experiment.name not in KEPT_WHOLE:
+        if experiment.name in GAMES:
+            reported = pl.col("seed") < SELECTION_SEED
+            rows = rows.with_columns(pl.when(reported).then(pl.col(name)) for name in curves)
+        elif experiment.name not in KEPT:
             rows = rows.drop(curves)
         rows.sort("method", "hyper", "seed").write_parquet(
             folder / "rows.parquet", compression="zstd", compression_level=19
         )
+    draw_returns(store, HERE)
 
 
 def quote() -> None:
     """Put the tables where the documents quote them."""
     root = HERE.parent.parent
-    for name in KEPT_WHOLE:
-        kept = HERE / name / "tables.md"
-        tables = (kept.read_text().strip() if kept.exists() else "") or "Not run yet."
-        _between(root / "docs" / "classes.md", name, tables)
+    for document, names in (("classes.md", CLASSES), ("rl.md", GAMES)):
+        for name in names:
+            kept = HERE / name / "tables.md"
+            tables = (kept.read_text().strip() if kept.exists() else "") or "Not run yet."
+            _between(root / "docs" / document, name, tables)
     _, table, *_ = (HERE / "split-digits" / "tables.md").read_text().split("\n\n")
     header, rule, *rows = table.splitlines()
     chosen = [row for row in rows if row.startswith(tuple(f"| {name} |" for name in README_ROWS))]
@@ -65,7 +73,7 @@ def _between(document: Path, mark: str, text: str) -> None:
 
 
 def restore(store: Path) -> None:
-    for name in KEPT_WHOLE:
+    for name in KEPT:
         kept = HERE / name / "rows.parquet"
         if kept.exists():
             write_rows(rows_folder(store, name), "kept", pl.read_parquet(kept).to_dicts())

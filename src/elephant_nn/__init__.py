@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         streaming_lda,
     )
     from elephant_nn.networks import Network, emlp, mlp
+    from elephant_nn.rivals import fuzzy_tiling, maxout, normalised_emlp, winner_take_all
     from elephant_nn.sparsity import limit_sparsity, measured_sparsity, slope_of
     from elephant_nn.streams.class_incremental import Tasks, class_incremental
     from elephant_nn.streams.measures import (
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     )
     from elephant_nn.streams.regression import array_stream, function_stream, sine_stream
     from elephant_nn.streams.stream import Stream, accuracy, learn, shuffled
+    from elephant_nn.thin import thin_product
 
 _HOMES = {
     "checking": ("check_learner",),
@@ -101,6 +103,7 @@ _HOMES = {
     "learners.learner": ("Contract", "Learner"),
     "learners.srnn": ("set_kl", "sr_nn"),
     "networks": ("Network", "emlp", "mlp"),
+    "rivals": ("fuzzy_tiling", "maxout", "normalised_emlp", "winner_take_all"),
     "sparsity": ("limit_sparsity", "measured_sparsity", "slope_of"),
     "streams.class_incremental": ("Tasks", "class_incremental"),
     "streams.measures": (
@@ -112,6 +115,7 @@ _HOMES = {
     ),
     "streams.regression": ("array_stream", "function_stream", "sine_stream"),
     "streams.stream": ("Stream", "accuracy", "learn", "shuffled"),
+    "thin": ("thin_product",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -146,16 +150,19 @@ __all__ = [
     "flymodel",
     "forgetting",
     "function_stream",
+    "fuzzy_tiling",
     "gradient",
     "kernel_radius",
     "learn",
     "learning_accuracy",
     "limit_sparsity",
     "load",
+    "maxout",
     "measured_sparsity",
     "mlp",
     "naive_bayes",
     "nearest_class_mean",
+    "normalised_emlp",
     "normalised_kernel",
     "ntk",
     "ntk_as_printed",
@@ -174,7 +181,9 @@ __all__ = [
     "streaming_lda",
     "tanh",
     "task_matrix",
+    "thin_product",
     "update_effect",
+    "winner_take_all",
 ]
 
 

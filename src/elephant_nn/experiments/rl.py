@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from elephant_nn.experiments.spec import Entry, Experiment, Metric
-from elephant_nn.runs.cells import Hyper
+from elephant_nn.runs.cells import Hyper, Value
 
 if TYPE_CHECKING:
     import numpy as np
@@ -134,8 +134,11 @@ SHAPES = {"a": (0.08, 0.16, 0.32, 0.64), "sigma_bias": (0.08, 0.16, 0.32, 0.64, 
 BUFFERS = (32, 100, 300, 1_000, 3_000, 10_000)
 """The sizes of the authors' code; the paper shows the first for EMLP, first and last for MLP."""
 
-COARSE = {"lr": (1e-3, 3e-4, 1e-4, 3e-5), "E": (1,)}
-COARSE_SHAPES = {"a": (0.16, 0.32, 0.64), "sigma_bias": (0.32, 0.64, 1.28)}
+COARSE = {
+    "catcher": {"lr": (1e-3, 3e-4, 1e-4), "a": (0.08, 0.16, 0.32), "sigma_bias": (0.16, 0.64)},
+    "pixelcopter": {"lr": (3e-4, 1e-4, 3e-5), "a": (0.16, 0.32, 0.64), "sigma_bias": (0.32, 1.28)},
+}
+"""Where a run takes a minute. Pixelcopter shows raw pixels, so its bells are wider."""
 
 
 def _mlp(buffer: int, lr: float, updates: int) -> Entry:
@@ -148,26 +151,43 @@ def _mlp(buffer: int, lr: float, updates: int) -> Entry:
     )
 
 
-def _emlp(buffer: int, lr: float, updates: int, a: float, sigma_bias: float) -> Entry:
+def _emlp(
+    buffer: int,
+    lr: float,
+    updates: int,
+    a: float,
+    sigma_bias: float,
+    coarse: Mapping[str, tuple[float, ...]] | None = None,
+) -> Entry:
     settings = {"neurons": 1000, "buffer": buffer, "lr": lr, "E": updates}
     return Entry(
         "emlp",
         f"EMLP, buffer {buffer:,}",
         {**settings, "a": a, "sigma_bias": sigma_bias, "d": 4},
         {"lr": RATES, "E": (1, 2), **SHAPES},
-        coarse={**COARSE, **COARSE_SHAPES},
+        coarse={**coarse, "E": (1,)} if coarse else {},
     )
 
 
-def _rival(method: str, title: str, lr: float, own: Hyper, axes: Mapping[str, Any]) -> Entry:
-    """An activation of the authors' later work, with the tiny buffer. Not in the paper."""
+def _rival(
+    method: str,
+    title: str,
+    lr: float,
+    own: Hyper,
+    axes: Mapping[str, tuple[Value, ...]],
+    **few: tuple[Value, ...],
+) -> Entry:
+    """An activation of the authors' later work, with the tiny buffer. Not in the paper.
+
+    `few`: values of its own axes in the coarse grid.
+    """
     settings = {"neurons": 1000, "buffer": 32, "lr": lr, "E": 1}
     return Entry(
         method,
         f"{title}, buffer 32",
         {**settings, **own},
         {"lr": RATES, **axes},
-        coarse={"lr": COARSE["lr"]},
+        coarse={"lr": (1e-3, 3e-4, 1e-4, 3e-5), **few},
     )
 
 
@@ -175,11 +195,13 @@ def _rivals(fta: float, lwta: float, maxout: float, later: float) -> tuple[Entry
     groups = {"group": (2, 4, 8)}
     widths = {"a": (0.1, 0.2, 0.4), "sigma_bias": (0.2, 0.4, 0.8)}
     bounds = {"bound": (0.5, 1.0, 2.0, 4.0)}
+    shape = {"a": 0.2, "sigma_bias": 0.4, "d": 4}
+    few = {"a": (0.2,), "sigma_bias": (0.4,)}
     return (
-        _rival("fta", "FTA", fta, {"bound": 2.0, "tiles": 20}, bounds),
-        _rival("lwta", "LWTA", lwta, {"group": 4}, groups),
-        _rival("maxout", "maxout", maxout, {"group": 4}, groups),
-        _rival("later-emlp", "later EMLP", later, {"a": 0.2, "sigma_bias": 0.4, "d": 4}, widths),
+        _rival("fta", "FTA", fta, {"bound": 2.0, "tiles": 20}, bounds, bound=(1.0, 4.0)),
+        _rival("lwta", "LWTA", lwta, {"group": 4}, groups, group=(4,)),
+        _rival("maxout", "maxout", maxout, {"group": 4}, groups, group=(4,)),
+        _rival("later-emlp", "later EMLP", later, shape, widths, **few),
     )
 
 
@@ -234,7 +256,7 @@ RL_CATCHER = _experiment(
     "Catcher, DQN",
     catcher_program,
     (
-        _emlp(32, 1e-4, 1, 0.16, 0.32),
+        _emlp(32, 1e-4, 1, 0.16, 0.32, COARSE["catcher"]),
         _mlp(32, 1e-4, 1),
         _mlp(10_000, 1e-4, 1),
         *_rivals(1e-4, 1e-4, 1e-4, 1e-4),
@@ -245,7 +267,7 @@ RL_PIXELCOPTER = _experiment(
     "Pixelcopter, DQN",
     pixelcopter_program,
     (
-        _emlp(32, 1e-4, 1, 0.32, 0.64),
+        _emlp(32, 1e-4, 1, 0.32, 0.64, COARSE["pixelcopter"]),
         _mlp(32, 1e-4, 1),
         _mlp(10_000, 1e-4, 1),
         *_rivals(1e-4, 1e-4, 1e-4, 1e-4),

@@ -27,7 +27,7 @@ _MNIST_COARSE_1K: Grid = {
 }
 _MNIST_COARSE_10K: Grid = {
     "lr": (3e-6, 1e-6, 3e-7),
-    "a": (0.04, 0.08, 0.16),
+    "a": (0.02, 0.04, 0.08, 0.16),
     "sigma_bias": (0.16, 0.32, 0.64),
 }
 _SPRINGS_COARSE: Grid = {
@@ -50,7 +50,7 @@ def _mnist_entries() -> tuple[Entry, ...]:
         "emlp", "EMLP", 1000, 3e-6, 1, 0.08, 0.04, coarse=_MNIST_COARSE_1K, paper=(0.723, 0.006)
     )
     wide_emlp = new.elephant(
-        "emlp", "EMLP", 10000, 1e-6, 2, 0.08, 0.32, coarse=_MNIST_COARSE_10K, paper=(0.802, 0.002)
+        "emlp", "EMLP", 10000, 3e-6, 1, 0.04, 0.32, coarse=_MNIST_COARSE_10K, paper=(0.802, 0.002)
     )
     return (
         mlp,

@@ -59,8 +59,9 @@ class Environment:
         """A fresh start."""
         return self.begin(jax.random.uniform(key, (self.reset_draws,)))
 
-    def step(self, state: State, action: Int[Array, ""], key: Key[Array, ""]) -> Transition:
+    def step(self, state: State, action: Int[Array, ""] | int, key: Key[Array, ""]) -> Transition:
         """One step. What follows a step that ended the episode is up to you: `reset`."""
+        action = jnp.asarray(action, jnp.int32)
         return self.advance(state, action, jax.random.uniform(key, (self.step_draws,)))
 
 
