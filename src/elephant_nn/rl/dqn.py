@@ -103,10 +103,11 @@ def q_learning(
 
     def experience(mind: Mind, row: Array, time: Array, draws: Array) -> Mind:
         replay = remember(mind.replay, row)
+        rows = recall(replay, draws)  # not inside the cond, which would copy the whole buffer
         learning = time > settings.warm_up
         params, memory = jax.lax.cond(
             learning,
-            lambda: learn(mind.params, mind.optimiser, mind.target, recall(replay, draws)),
+            lambda: learn(mind.params, mind.optimiser, mind.target, rows),
             lambda: (mind.params, mind.optimiser),
         )
         copy = learning & (time % settings.copy_every == 0)
