@@ -8,6 +8,12 @@ import pytest
 from elephant_nn.thin import thin_product
 
 
+@pytest.mark.parametrize(("x", "w"), [((5, 4), (2, 3)), ((5, 2), (4, 3)), ((2,), (2, 3))])
+def test_shapes_that_do_not_multiply_are_refused(x, w):
+    with pytest.raises(Exception, match=r"do not multiply|thin_product"):
+        thin_product(jnp.ones(x), jnp.ones(w))
+
+
 @pytest.mark.parametrize(("k", "m"), [(2, 50), (50, 3), (1, 1), (8, 8), (9, 9)])
 def test_value_and_both_gradients_are_those_of_the_matrix_product(k, m):
     rng = np.random.default_rng(k)

@@ -48,6 +48,14 @@ class Network:
         return self.head(params, self.features(params, x))
 
 
+def check_sizes(sizes: Sequence[int], name: str) -> None:
+    if len(sizes) < 3 or min(sizes) < 1:
+        raise ValueError(
+            f"{name}: sizes lists inputs, at least one hidden width, and outputs, all above 0, "
+            f"like (784, 1000, 10); got {tuple(sizes)}"
+        )
+
+
 def mlp(
     sizes: Sequence[int],
     activation: Callable[[Array], Array] = relu,
@@ -71,11 +79,7 @@ def mlp(
 
     Parameters are a tuple of layers, each `{"w": (in, out), "b": (out,)}`.
     """
-    if len(sizes) < 3 or min(sizes) < 1:
-        raise ValueError(
-            "mlp: sizes lists inputs, at least one hidden width, and outputs, all above 0, "
-            f"like (784, 1000, 10); got {tuple(sizes)}"
-        )
+    check_sizes(sizes, "mlp")
     weight, last_hidden = fan_in_uniform(), len(sizes) - 3
     features_out = jax.eval_shape(activation, jnp.zeros((1, sizes[-2]))).shape[-1]
 

@@ -6,7 +6,7 @@ that come out may differ from the number that go in; the head fits itself to it.
 
 `normalised_emlp` is the elephant network of the authors' later work on reinforcement learning
 (arXiv 2509.19159): layer normalisation before the bell, and a width and a height of its own for
-every unit, both learned. It is not the paper's network and no table mixes the two.
+every unit, both learned. It is not the paper's network: tables that show both name it apart.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Key
 
 from elephant_nn.activations import elephant, even_bias, fan_in_uniform
-from elephant_nn.networks import Network, Params, Product
+from elephant_nn.networks import Network, Params, Product, check_sizes
 
 
 def fuzzy_tiling(
@@ -79,6 +79,7 @@ def normalised_emlp(
     a bell whose width starts at `a` and whose height starts at 1; both are learned as logarithms,
     so they stay above 0. The defaults are those of the authors' later code for all four tasks.
     """
+    check_sizes(sizes, "normalised_emlp")
     weight = fan_in_uniform()
 
     def init(key: Key[Array, ""]) -> Params:

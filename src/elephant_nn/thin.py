@@ -13,7 +13,12 @@ FEW = 8
 
 
 def thin_product(x: Float[Array, "n k"], w: Float[Array, "k m"]) -> Float[Array, "n m"]:
-    """`x @ w`, faster where k or m is at most 8 (on CPU, and more so under `jax.vmap`)."""
+    """`x @ w`, faster where k or m is at most 8 (on CPU, and more so under `jax.vmap`).
+
+    Its gradients are by reverse mode only: `jax.grad` and `jax.vjp`, not `jax.jvp` (or `ntk`).
+    """
+    if x.ndim != 2 or w.ndim != 2 or x.shape[1] != w.shape[0]:
+        raise ValueError(f"thin_product: shapes {x.shape} and {w.shape} do not multiply")
     if w.shape[0] <= FEW:
         return _few_inputs(x, w)
     return _few_outputs(x, w) if w.shape[1] <= FEW else x @ w

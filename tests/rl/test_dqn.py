@@ -43,6 +43,21 @@ def test_replay_is_uniform_with_replacement():
     assert len(recall(replay, jnp.zeros(32))) == 32  # more than there are rows
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [{"updates": 0}, {"batch": 0}, {"copy_every": 0}, {"discount": 9.0}, {"explore": -3.0}],
+)
+def test_settings_that_make_no_sense_are_refused(wrong):
+    (name,) = wrong
+    with pytest.raises(ValueError, match=f"Dqn: {name} must be"):
+        Dqn(**wrong)
+
+
+def test_a_network_of_the_wrong_size_is_refused():
+    with pytest.raises(ValueError, match="it needs 2 inputs and 3 outputs"):
+        dqn(mountain_car(), mlp((2, 5, 5)), optax.sgd(0.1))
+
+
 def test_a_replay_of_nothing_is_refused():
     with pytest.raises(ValueError, match="capacity must be 1 or more, got 0"):
         empty_replay(0, 3)

@@ -9,7 +9,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from elephant_nn.rl import TASKS, make_environment
-from elephant_nn.rl.gym import NAMES, Game
+from elephant_nn.rl.gym import NAMES, Game, Games
 
 IDS = [f"elephant_nn/{name}" for name in NAMES]
 
@@ -95,7 +95,22 @@ def test_wrong_calls_say_how_to_put_them_right():
         Game("catcher", render_mode="ascii")
     with pytest.raises(ValueError, match="there is no task 'pong'; there are: mountain-car"):
         make_environment("pong")
+    with pytest.raises(ValueError, match="mountain-car has no option truncating; it has: cap"):
+        make_environment("mountain-car", truncating=True)
+    with pytest.raises(ValueError, match="cap must be 1 step or more, got 0"):
+        make_environment("catcher", cap=0)
     assert len(TASKS) == 4
+
+
+def test_wrong_vectors_are_refused():
+    with pytest.raises(ValueError, match="render_mode must be None or one of rgb_array"):
+        Games("catcher", num_envs=2, render_mode="human")
+    with pytest.raises(ValueError, match="num_envs must be 1 or more, got 0"):
+        Games("catcher", num_envs=0)
+    games = Games("catcher", num_envs=3)
+    games.reset(seed=0)
+    with pytest.raises(ValueError, match="3 whole numbers from 0 to 2"):
+        games.step([0.9, 1.7, 2.2])
 
 
 def test_options_reach_the_environment():

@@ -57,7 +57,7 @@ def test_it_learns_and_a_seed_is_a_life():
     [
         ({"action_space": gymnasium.spaces.Box(0, 1, (2,))}, "a few numbered actions"),
         ({"observation_space": gymnasium.spaces.Discrete(4)}, "FlattenObservation"),
-        ({"action_space": gymnasium.spaces.Discrete(5)}, "2 outputs, the environment 5 actions"),
+        ({"action_space": gymnasium.spaces.Discrete(5)}, "it needs 1 inputs and 5 outputs"),
     ],
 )
 def test_environments_that_do_not_fit_are_named(change, says):

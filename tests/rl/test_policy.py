@@ -38,7 +38,7 @@ def test_returns_are_those_of_stepping_by_hand():
 def test_a_film_is_as_long_as_the_episode():
     environment = make_environment("mountain-car", cap=40)
     pictures, earned = film(environment, PUMP, (), jax.random.key(0))
-    assert (len(pictures), earned) == (40, -40)
+    assert (len(pictures), earned) == (41, -40)
     assert (pictures[0] != pictures[-1]).any()
     shorter, _ = film(environment, PUMP, (), jax.random.key(0), frames=3)
     np.testing.assert_array_equal(shorter, pictures[:3])

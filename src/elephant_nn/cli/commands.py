@@ -18,7 +18,7 @@ from elephant_nn.cli.arguments import (
     seed_count,
 )
 from elephant_nn.experiments import EXPERIMENTS
-from elephant_nn.experiments.spec import Experiment
+from elephant_nn.experiments.spec import SELECTION_SEED, Experiment
 from elephant_nn.files import write_whole
 from elephant_nn.rl import TASKS
 
@@ -109,7 +109,6 @@ def sweep(
         out: folder of the store.
         workers: processes that share the cores; default: one a core. 0 runs in this process.
     """
-    from elephant_nn.experiments.spec import SELECTION_SEED
     from elephant_nn.report.statistics import best_setting, ranking
     from elephant_nn.report.tables import as_text, choices
 
@@ -222,8 +221,8 @@ def play(
     for option, value in (("episodes", episodes), ("frames", frames)):
         if value < 1:
             raise UsageError(f"--{option} must be 1 or more, got {value}")
-    if seed < 0:
-        raise UsageError(f"--seed must be 0 or more, got {seed}")
+    if not 0 <= seed < SELECTION_SEED:
+        raise UsageError(f"--seed must be from 0 to {SELECTION_SEED - 1}, got {seed}")
 
     import jax
     import numpy as np
@@ -236,7 +235,6 @@ def play(
     cell = experiment.cells(entry, [entry.settings], [seed])[0]
     params = _learned(experiment, cell, out)
     if params is None:
-        print(f"elephant: {entry.title}, seed {seed}, did not end well: {name}", file=sys.stderr)
         return 1
     environment = make_environment(PLAYED[name])
     network = network_of(method, cell.hyper, cell.hyper, environment.size, environment.actions)
@@ -254,25 +252,34 @@ def play(
 
 
 def _learned(experiment: Experiment, cell: Cell, out: Path) -> Any | None:
-    """What a run learned, from the store; if need be it is run now. None if it diverged."""
+    """What a run learned, from the store; if need be it is run now. None if there is nothing.
+
+    It is run apart from the store, so that playing changes no table.
+    """
     from tempfile import TemporaryDirectory
+
+    import polars as pl
 
     from elephant_nn.runs.shard import Shard, keepsake_file, load_keepsake
 
     shard = Shard(experiment.program, (cell,), experiment.lanes(cell))
-    folder = out / experiment.name
-    learned = load_keepsake(shard, folder)
-    if learned is None:
-        _run(experiment, [cell], out, 1, keep=True)
-        learned = load_keepsake(shard, folder)
-    if learned is None:  # its row was in the store, what it learned was not
-        with TemporaryDirectory() as again:
-            _run(experiment, [cell], Path(again), 1, keep=True)
-            source = keepsake_file(Path(again) / experiment.name, cell)
-            if source.exists():
-                write_whole(keepsake_file(folder, cell), source.read_bytes())
-        learned = load_keepsake(shard, folder)
-    return learned
+    kept = keepsake_file(out / experiment.name, cell)
+    learned = load_keepsake(shard, kept)
+    if learned is not None:
+        return learned
+    with TemporaryDirectory() as apart:
+        rows = _rows(experiment, out)
+        rows = rows.filter(pl.col("cell") == cell.id) if rows.height else rows
+        if not rows.height or rows["status"][0] == "ok":
+            _run(experiment, [cell], Path(apart), 1, keep=True)
+            rows = _rows(experiment, Path(apart))
+        if rows.height and rows["status"][0] != "ok":
+            sentence = f"there is nothing to play, the run diverged: {rows['reason'][0]}"
+            print(f"elephant: {sentence}", file=sys.stderr)
+        source = keepsake_file(Path(apart) / experiment.name, cell)
+        if source.exists():
+            write_whole(kept, source.read_bytes())
+    return load_keepsake(shard, kept)
 
 
 def report(out: Folder = Path("results")) -> int:

@@ -76,7 +76,8 @@ def network_of(
 def program(task: str, method: str, static: Mapping[str, Any]) -> Program:
     """One agent's life; the number is the mean return of the last tenth of its episodes.
 
-    `steps` among the settings, rounded up to whole chunks, makes it longer or shorter.
+    `steps` among the settings, rounded up to whole chunks, makes it longer or shorter;
+    `truncating`, 0 or 1, is the rounding of Catcher and Pixelcopter.
     """
     import jax
     import optax
@@ -85,7 +86,8 @@ def program(task: str, method: str, static: Mapping[str, Any]) -> Program:
     from elephant_nn.rl.dqn import Agent, Dqn, dqn
     from elephant_nn.runs.program import Program, named_key
 
-    environment = make_environment(task)
+    options = {"truncating": bool(static["truncating"])} if "truncating" in static else {}
+    environment = make_environment(task, **options)
     settings = Dqn(static["buffer"], updates=static["E"], copy_every=COPY_EVERY[task])
     chunks = -(-static.get("steps", STEPS[task]) // CHUNK)
 
@@ -120,7 +122,7 @@ def life(returns: np.ndarray) -> dict[str, Any]:
     earned = returns[ends].astype(float)
     if not len(ends):
         return {"return": np.nan, "episodes": 0, "return_curve": np.full(POINTS, np.nan)}
-    last = earned[min(int(0.9 * len(earned)), len(earned) - 1) :]
+    last = earned[int(0.9 * len(earned)) :]
     sums = np.concatenate([[0.0], np.cumsum(earned)])
     ended = np.searchsorted(ends, np.linspace(0, len(returns), POINTS + 1)[1:])
     first = np.maximum(ended - 50, 0)  # a trailing mean over fifty episodes
@@ -192,15 +194,15 @@ def _rival(
 
 
 def _rivals(fta: float, lwta: float, maxout: float, later: float) -> tuple[Entry, ...]:
-    groups = {"group": (2, 4, 8)}
+    groups = {"group": (2, 5, 10)}
     widths = {"a": (0.1, 0.2, 0.4), "sigma_bias": (0.2, 0.4, 0.8)}
-    bounds = {"bound": (0.5, 1.0, 2.0, 4.0)}
+    bounds = {"bound": (0.5, 1.0, 2.0, 4.0, 20.0)}
     shape = {"a": 0.2, "sigma_bias": 0.4, "d": 4}
     few = {"a": (0.2,), "sigma_bias": (0.4,)}
     return (
-        _rival("fta", "FTA", fta, {"bound": 2.0, "tiles": 20}, bounds, bound=(1.0, 4.0)),
-        _rival("lwta", "LWTA", lwta, {"group": 4}, groups, group=(4,)),
-        _rival("maxout", "maxout", maxout, {"group": 4}, groups, group=(4,)),
+        _rival("fta", "FTA", fta, {"bound": 2.0, "tiles": 20}, bounds, bound=(2.0, 20.0)),
+        _rival("lwta", "LWTA", lwta, {"group": 5}, groups, group=(5,)),
+        _rival("maxout", "maxout", maxout, {"group": 5}, groups, group=(5,)),
         _rival("later-emlp", "later EMLP", later, shape, widths, **few),
     )
 
@@ -209,7 +211,8 @@ NOTES = (
     "A run's number is the mean return of the last tenth of its training episodes, exploration "
     "included. The interval is the 95% percentile bootstrap of the mean. FTA, LWTA, maxout and the "
     "later EMLP (layer normalisation, learned widths and heights) are not in the paper; the "
-    "authors' later work compares them."
+    "authors' later work compares them. They are searched with E = 1 only. Catcher and Pixelcopter "
+    "round to pixels as pygame does since 2.3."
 )
 
 
@@ -275,10 +278,19 @@ RL_PIXELCOPTER = _experiment(
 )
 
 
-def _with_buffer(task: str, entry: Entry, buffer: int) -> Entry:
+BUFFER_RATES = {
+    ("mountain-car", "emlp"): (1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3),
+    ("mountain-car", "mlp"): (1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 3e-3),
+    ("acrobot", "emlp"): (3e-4, 3e-4, 3e-4, 3e-4, 3e-4, 3e-4),
+    ("acrobot", "mlp"): (1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3),
+}
+"""By task and method, for each of `BUFFERS`: what `elephant sweep rl-buffers` chose."""
+
+
+def _with_buffer(task: str, entry: Entry, buffer: int, lr: float) -> Entry:
     """The row of a task with another size of the buffer; only its rate is searched anew."""
     kind = entry.title.split(",")[0]
-    settings = {**entry.settings, "task": task, "buffer": buffer}
+    settings = {**entry.settings, "task": task, "buffer": buffer, "lr": lr}
     return Entry(entry.method, f"{kind}, {task}, buffer {buffer:,}", settings, {"lr": RATES})
 
 
@@ -288,10 +300,10 @@ RL_BUFFERS = Experiment(
     source="beyond the paper",
     metrics=(Metric("return", "return", "higher", 1),),
     entries=tuple(
-        _with_buffer(task, entry, buffer)
+        _with_buffer(task, entry, buffer, lr)
         for task, experiment in (("mountain-car", RL_MOUNTAIN_CAR), ("acrobot", RL_ACROBOT))
         for entry in (experiment.entries[0], experiment.entries[2])
-        for buffer in BUFFERS
+        for buffer, lr in zip(BUFFERS, BUFFER_RATES[task, entry.method], strict=True)
     ),
     program=buffers_program,
     lanes=lambda cell: 5,

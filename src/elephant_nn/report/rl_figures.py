@@ -46,15 +46,24 @@ def returns(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
 
 def four_panels(found: Mapping[str, tuple[Experiment, pl.DataFrame]]) -> Figure | None:
     """The paper's figure: a panel for each task that has runs."""
-    if not found:
+    shown = [
+        (experiment, rows)
+        for experiment, rows in found.values()
+        if any(
+            _finished(experiment, entry, rows).height
+            for entry in experiment.entries
+            if entry.method in IN_THE_PAPER
+        )
+    ]
+    if not shown:
         return None
-    drawn, axes = figure(1, len(found), 3.6 * len(found), 3.6)
-    for ax, (experiment, rows) in zip(axes, found.values(), strict=True):
+    drawn, axes = figure(1, len(shown), 3.6 * len(shown), 3.6)
+    for ax, (experiment, rows) in zip(axes, shown, strict=True):
         _panel(ax, experiment, rows, IN_THE_PAPER)
         ax.set_title(experiment.title.removesuffix(", DQN"))
     for ax in axes[1:]:
         ax.set_ylabel("")
-    legend_below(drawn, axes[0])
+    legend_below(drawn, *axes)
     return drawn
 
 
@@ -89,8 +98,10 @@ def against_memory(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
         mine = _finished(experiment, entry, rows)
         if mine.height:
             score = summarise(mine, "return")
+            if score.mean is None:
+                continue
             line = points[str(entry.settings["task"])].setdefault(entry.method, [])
-            line.append((mine["buffer_bytes"][0], score.mean or 0.0, score.se or 0.0))
+            line.append((mine["buffer_bytes"][0], score.mean, score.se or 0.0))
     points = {task: lines for task, lines in points.items() if lines}
     if not points:
         return None

@@ -63,11 +63,19 @@ def band(
         ax.fill_between(x, mean - se, mean + se, color=colour, alpha=0.25, lw=0)
 
 
-def legend_below(drawn: Figure, axes: Axes) -> None:
-    """One legend for all panels, under them."""
-    handles, labels = axes.get_legend_handles_labels()
+def legend_below(drawn: Figure, *axes: Axes) -> None:
+    """One legend for all panels, under them: each name once."""
+    found: dict[str, Any] = {}
+    for ax in axes:
+        handles, names = ax.get_legend_handles_labels()
+        found |= dict(zip(names, handles, strict=True))
     drawn.legend(
-        handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize=10
+        list(found.values()),
+        list(found),
+        loc="outside lower center",
+        ncols=len(found),
+        frameon=False,
+        fontsize=10,
     )
 
 

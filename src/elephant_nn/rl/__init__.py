@@ -1,5 +1,6 @@
 """Reinforcement learning: environments as pure functions, a ring buffer, DQN."""
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -9,7 +10,11 @@ TASKS = ("mountain-car", "acrobot", "catcher", "pixelcopter")
 
 
 def make_environment(task: str, **options: Any) -> "Environment":
-    """One of the four tasks by name; options are its own, `cap` or `truncating`."""
+    """One of the four tasks by name.
+
+    Options: `cap`, steps after which an episode is truncated, and for Catcher and Pixelcopter
+    `truncating`, the rounding of pygame before 2.3.
+    """
     from elephant_nn.rl.catcher import catcher
     from elephant_nn.rl.control import acrobot, mountain_car
     from elephant_nn.rl.pixelcopter import pixelcopter
@@ -17,4 +22,11 @@ def make_environment(task: str, **options: Any) -> "Environment":
     makers = dict(zip(TASKS, (mountain_car, acrobot, catcher, pixelcopter), strict=True))
     if task not in makers:
         raise ValueError(f"there is no task {task!r}; there are: {', '.join(makers)}")
+    allowed = inspect.signature(makers[task]).parameters
+    if unknown := set(options) - set(allowed):
+        raise ValueError(
+            f"{task} has no option {', '.join(sorted(unknown))}; it has: {', '.join(allowed)}"
+        )
+    if options.get("cap", 1) < 1:
+        raise ValueError(f"cap must be 1 step or more, got {options['cap']}")
     return makers[task](**options)

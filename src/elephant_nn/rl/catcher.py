@@ -1,11 +1,12 @@
 """Catcher of the PyGame Learning Environment: catch falling fruit with a sliding paddle."""
 
+from functools import partial
 from typing import NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from elephant_nn.rl.environment import Environment, Transition, whole
+from elephant_nn.rl.environment import Environment, Transition, pixel, whole
 from elephant_nn.rl.pictures import GREEN, LINE, RED, SCALE, WHITE, Picture, blank, box
 
 SIDE, FRUIT, PADDLE = 64, 4, 13
@@ -31,7 +32,7 @@ def catcher(cap: int = 2000, *, truncating: bool = False) -> Environment:
     pygame 2.3 and later do; `truncating` cuts them off, as pygame up to 2.2 did, which makes the
     game slightly easier. Observations: paddle, its velocity, fruit, scaled to about [-1, 1].
     """
-    to_pixel = _toward_zero if truncating else _half_away
+    to_pixel = partial(pixel, truncating=truncating)
 
     def fruit(draws: Array) -> tuple[Array, Array]:
         return 8 + 4 * whole(draws[0], 12), -4 - 4 * whole(draws[1], 7)
@@ -79,14 +80,6 @@ def catcher(cap: int = 2000, *, truncating: bool = False) -> Environment:
 
     bounds = ((-1.0, -2.0, -1.0, -2.0), (1.0, 2.0, 1.0, 2.0))
     return Environment("catcher", begin, advance, observe, 3, 4, cap, 2, 2, bounds, draw_catcher)
-
-
-def _half_away(x: Array) -> Array:
-    return (jnp.sign(x) * jnp.floor(jnp.abs(x) + 0.5)).astype(jnp.int32)
-
-
-def _toward_zero(x: Array) -> Array:
-    return jnp.trunc(x).astype(jnp.int32)
 
 
 def draw_catcher(state: CatcherState) -> Picture:

@@ -35,6 +35,14 @@ class Dqn:
     copy_every: int = 100
     explore: float = 0.01
 
+    def __post_init__(self) -> None:
+        for name in ("buffer", "batch", "updates", "warm_up", "copy_every"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"Dqn: {name} must be 1 or more, got {getattr(self, name)}")
+        for name in ("discount", "explore"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"Dqn: {name} must be from 0 to 1, got {getattr(self, name)}")
+
 
 class Mind(NamedTuple):
     """What the agent knows: values, their optimiser's memory, the target, the transitions."""
@@ -70,6 +78,7 @@ def q_learning(
     Targets are masked where an episode terminated; a truncated one is continued by its value. The
     exploration falls from 1 to `explore` over the first `warm_up` steps.
     """
+    _check_fit(network, size, actions)
 
     def init(key: Array) -> Mind:
         params = network.init(key)
@@ -115,6 +124,19 @@ def q_learning(
         return Mind(params, memory, target, replay)
 
     return Learning(init, act, experience)
+
+
+def _check_fit(network: Network, size: int, actions: int) -> None:
+    values = jax.eval_shape(
+        lambda key, x: network.apply(network.init(key), x),
+        jax.random.key(0),
+        jax.ShapeDtypeStruct((1, size), jnp.float32),
+    )
+    if values.shape != (1, actions):
+        raise ValueError(
+            f"the network makes {values.shape[1:]} values of {size} numbers, but there are "
+            f"{actions} actions: it needs {size} inputs and {actions} outputs"
+        )
 
 
 def transition_row(

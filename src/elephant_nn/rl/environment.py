@@ -65,6 +65,12 @@ class Environment:
         return self.advance(state, action, jax.random.uniform(key, (self.step_draws,)))
 
 
+def pixel(x: Float[Array, "..."], truncating: bool) -> Int[Array, "..."]:
+    """Whole pixels as pygame makes them: half away from zero, or, before 2.3, cut toward zero."""
+    rounded = jnp.trunc(x) if truncating else jnp.sign(x) * jnp.floor(jnp.abs(x) + 0.5)
+    return rounded.astype(jnp.int32)
+
+
 def whole(u: Float[Array, "..."], n: int) -> Int[Array, "..."]:
     """A uniform number in [0, 1) as a whole number from 0 to n - 1."""
     return jnp.minimum((u * n).astype(jnp.int32), n - 1)  # u may round up to 1

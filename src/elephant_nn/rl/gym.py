@@ -42,6 +42,11 @@ def _spaces(environment: Environment) -> tuple[gymnasium.spaces.Box, gymnasium.s
     return seen, gymnasium.spaces.Discrete(environment.actions)
 
 
+def _check_mode(mode: str | None, modes: list[str]) -> None:
+    if mode not in (None, *modes):
+        raise ValueError(f"render_mode must be None or one of {', '.join(modes)}, got {mode!r}")
+
+
 class Game(gymnasium.Env[np.ndarray, np.int64]):
     """One environment. It is truncated by itself at the paper's cap; no wrapper is needed."""
 
@@ -55,15 +60,12 @@ class Game(gymnasium.Env[np.ndarray, np.int64]):
 
         from elephant_nn.rl import make_environment
 
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise ValueError(
-                f"render_mode must be None, 'rgb_array' or 'human', got {render_mode!r}"
-            )
+        _check_mode(render_mode, self.metadata["render_modes"])
         self.environment = make_environment(task, **options)
         self.render_mode = render_mode
         self.observation_space, self.action_space = _spaces(self.environment)
         self._reset, self._step = jax.jit(self.environment.reset), jax.jit(self.environment.step)
-        self._observe, self._keys = jax.jit(self.environment.observe), jax.random.split
+        self._observe = jax.jit(self.environment.observe)
         self._state: Any = None
         self._window: Any = None
 
@@ -74,13 +76,15 @@ class Game(gymnasium.Env[np.ndarray, np.int64]):
 
         super().reset(seed=seed)
         self._key = jax.random.key(int(self.np_random.integers(2**31)))
-        self._key, key = self._keys(self._key)
+        self._key, key = jax.random.split(self._key)
         self._state = self._reset(key)
         if self.render_mode == "human":
             self._show()
         return np.asarray(self._observe(self._state)), {}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        import jax
+
         if self._state is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         if not self.action_space.contains(action):
@@ -88,7 +92,7 @@ class Game(gymnasium.Env[np.ndarray, np.int64]):
                 f"action must be a whole number from 0 to {self.environment.actions - 1}, "
                 f"got {action!r}"
             )
-        self._key, key = self._keys(self._key)
+        self._key, key = jax.random.split(self._key)
         after = self._step(self._state, np.int32(action), key)
         self._state = after.state
         if self.render_mode == "human":
@@ -152,6 +156,9 @@ class Games(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
         from elephant_nn.rl import make_environment
 
+        _check_mode(render_mode, self.metadata["render_modes"])
+        if num_envs < 1:
+            raise ValueError(f"num_envs must be 1 or more, got {num_envs}")
         self.environment = environment = make_environment(task, **options)
         self.num_envs, self.render_mode = num_envs, render_mode
         self.single_observation_space, self.single_action_space = _spaces(environment)
@@ -200,7 +207,8 @@ class Games(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         if self._state is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         actions = np.asarray(actions)
-        if not self.action_space.contains(actions.astype(np.int64)):
+        integers = np.issubdtype(actions.dtype, np.integer)
+        if not integers or not self.action_space.contains(actions.astype(np.int64)):
             raise ValueError(
                 f"actions must be {self.num_envs} whole numbers from 0 to "
                 f"{self.environment.actions - 1}, got {actions!r}"

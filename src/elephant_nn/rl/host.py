@@ -9,8 +9,7 @@
     life = train(game, network, optax.rmsprop(3e-4, decay=0.999), steps=20_000)
     print(life.returns[-10:])
 
-The same agent as in `elephant_nn.rl.dqn`, about ten times slower: there the environment is compiled
-as well.
+The same agent as in `elephant_nn.rl.dqn`, but slower: there the environment is compiled as well.
 """
 
 from collections.abc import Callable
@@ -52,12 +51,6 @@ def train(
         report: called every thousand steps with the steps done and their number.
     """
     size, actions, first = _shape(game)
-    outputs = jax.eval_shape(
-        lambda x: network.apply(network.init(jax.random.key(0)), x),
-        jax.ShapeDtypeStruct((1, size), np.float32),
-    ).shape[1]
-    if outputs != actions:
-        raise ValueError(f"the network has {outputs} outputs, the environment {actions} actions")
     learning = q_learning(size, actions, network, optimiser, settings)
     act = jax.jit(learning.act)
 

@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, UInt32
 
-from elephant_nn.rl.environment import Environment, Transition, whole
+from elephant_nn.rl.environment import Environment, Transition, pixel, whole
 from elephant_nn.rl.pictures import GREEN, LINE, SCALE, WHITE, YELLOW, Picture, blank, box
 
 SIDE, PLAYER_X, GAP = 48, 16, 12
-_SCROLL = 0.0192 * 1000 / 30
+_SCROLL = 0.0004 * 48 * (1000 / 30)  # 0.6400000000000001, as the original has it
 _CLIMB, _FALL, _DRAG = -0.56, 0.0576, 0.99
 _PLAYER = 2.4
 _BATCH, _SPACING = 48, 4
@@ -53,7 +53,7 @@ class Cave(NamedTuple):
 
 
 def _pixel(x: np.ndarray, truncating: bool) -> np.ndarray:
-    """Whole pixels: half away from zero, or cut off toward zero."""
+    """`pixel` in double precision, which the ties of the cave need."""
     return (np.trunc(x) if truncating else np.sign(x) * np.floor(np.abs(x) + 0.5)).astype(int)
 
 
@@ -124,7 +124,7 @@ def pixelcopter(cap: int = 500, *, truncating: bool = False) -> Environment:
         return CopterState(start, 0 * start, new_block(draws), gone, seed, jnp.int32(0))
 
     def hit(block: Block, y: Array) -> Array:
-        x, row = place[block.born - 48, block.age], _half_away(y, truncating)
+        x, row = place[block.born - 48, block.age], pixel(y, truncating)
         beside = (x - 2 < PLAYER_X + 1) & (x + 2 > PLAYER_X - 1)
         return beside & (block.y - 4 < row + 1) & (block.y + 5 > row - 1)
 
@@ -174,11 +174,6 @@ def middle(scene: Cave, seed: Array, column: Array) -> Array:
     wave = 4.5 / SIDE - 0.01 + 0.02 * _noise(seed, batch[column] + 4096)
     offset = 0.5 * _noise(seed, column.astype(jnp.uint32))
     return jnp.floor(SIDE / 2 + 6 * jnp.sin(wave * born[column] + offset))
-
-
-def _half_away(y: Array, truncating: bool) -> Array:
-    rounded = jnp.trunc(y) if truncating else jnp.sign(y) * jnp.floor(jnp.abs(y) + 0.5)
-    return rounded.astype(jnp.int32)
 
 
 def _noise(seed: Array, index: Array) -> Array:

@@ -47,7 +47,7 @@ def film(
 def _play(
     environment: Environment, network: Network, params: Params, key: Array
 ) -> tuple[State, Array, Array]:
-    """All states up to the cap, how many of them the episode has, and its return."""
+    """All states up to the cap; how many the episode has, its last included; its return."""
     begin, chances = jax.random.split(key)
 
     def step(carry: tuple[State, Array, Array], key: Array) -> Any:
@@ -56,11 +56,13 @@ def _play(
         after = environment.step(state, jnp.argmax(values).astype(jnp.int32), key)
         earned = earned + jnp.where(over, 0.0, after.reward)
         new = (after.state, over | after.terminated | after.truncated, earned)
-        return new, (state, over)
+        return new, (after.state, over)
 
-    start = (environment.reset(begin), jnp.bool_(False), jnp.float32(0))
+    first = environment.reset(begin)
+    start = (first, jnp.bool_(False), jnp.float32(0))
     last, (states, over) = jax.lax.scan(step, start, jax.random.split(chances, environment.cap))
-    return states, jnp.sum(~over), last[2]
+    seen = jax.tree.map(lambda one, more: jnp.concatenate([one[None], more]), first, states)
+    return seen, 1 + jnp.sum(~over), last[2]
 
 
 def write_gif(path: Path, pictures: Sequence[Picture], frames_a_second: float = 30) -> Path:

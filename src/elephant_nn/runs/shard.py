@@ -147,8 +147,8 @@ def keepsake_file(folder: Path, cell: Cell) -> Path:
     return folder / "learned" / f"{cell.id}.safetensors"
 
 
-def load_keepsake(shard: Shard, folder: Path) -> Any | None:
-    """What the first cell of a shard learned; None if it was not kept."""
+def load_keepsake(shard: Shard, path: Path) -> Any | None:
+    """What the first cell of a shard learned, from its file; None if there is none to use."""
     cell = shard.cells[0]
     program = compile_program(shard.program, cell.method, cell.static, shard.lanes).program
     if program.keepsake is None:
@@ -160,7 +160,7 @@ def load_keepsake(shard: Shard, folder: Path) -> Any | None:
         ),
         cell_key(cell.experiment, cell.seed),
     )
-    found = load_checkpoint(keepsake_file(folder, cell), like)
+    found = load_checkpoint(path, like)
     return found[1] if found else None
 
 
