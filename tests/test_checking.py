@@ -94,6 +94,10 @@ BROKEN = {
     "two states for one key": replace(
         GOOD, init=lambda key: GOOD.init(jax.random.key(next(COUNTER)))
     ),
+    "gave two different states": replace(
+        GOOD,
+        update=lambda state, batch: GOOD.update(state, (batch[0] + next(COUNTER), batch[1])),
+    ),
     "not finite after zeros": replace(
         GOOD,
         update=lambda state, batch: GOOD.update(

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
         task_matrix,
     )
     from elephant_nn.streams.regression import array_stream, function_stream, sine_stream
-    from elephant_nn.streams.stream import Stream, accuracy, learn, shuffled
+    from elephant_nn.streams.stream import Stream, accuracy, accuracy_by_class, learn, shuffled
     from elephant_nn.thin import thin_product
 
 _HOMES = {
@@ -114,7 +114,7 @@ _HOMES = {
         "task_matrix",
     ),
     "streams.regression": ("array_stream", "function_stream", "sine_stream"),
-    "streams.stream": ("Stream", "accuracy", "learn", "shuffled"),
+    "streams.stream": ("Stream", "accuracy", "accuracy_by_class", "learn", "shuffled"),
     "thin": ("thin_product",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
@@ -131,6 +131,7 @@ __all__ = [
     "Stream",
     "Tasks",
     "accuracy",
+    "accuracy_by_class",
     "array_stream",
     "backward_transfer",
     "check_learner",

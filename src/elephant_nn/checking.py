@@ -45,22 +45,25 @@ def check_learner(
         raise ValueError(
             f"check_learner: x and y must have the same length, 16 or more, got {len(x)}, {len(y)}"
         )
-    learner = replace(learner, update=jax.jit(learner.update))
+    update = learner.update
+    learner = replace(learner, update=jax.jit(update))
     start = learner.init(jax.random.key(0) if key is None else key)
     learned = learner.update(learner.update(start, (x[:8], y[:8])), (x[8:16], y[8:16]))
     _check_prediction(learner, learned, x)
     _check_batch_sizes(learner, start, x, y)
     _check_memory(learner, start, x, y)
-    _check_sameness(learner, start, learned, x, y, key)
+    # Traced anew: what Python does while tracing would otherwise be done once and kept.
+    anew = replace(learner, update=jax.jit(lambda state, batch: update(state, batch)))
+    _check_sameness(anew, start, learned, x, y, key)
     _check_odd_inputs(learner, start, x, y)
 
 
 def _check_prediction(learner: Learner, state: State, x: Array) -> None:
     before = _copy(state)
     first, second = learner.predict(state, x), learner.predict(state, x)
-    assert len(first) == len(x), f"predict gave {len(first)} rows for {len(x)} inputs"
-    assert _same(first, second), "predict gave two answers for one question"
-    assert _same(before, state), "predict changed the state it was given"
+    _require(len(first) == len(x), f"predict gave {len(first)} rows for {len(x)} inputs")
+    _require(_same(first, second), "predict gave two answers for one question")
+    _require(_same(before, state), "predict changed the state it was given")
     predict = jax.jit(learner.predict)
     alone = jnp.concatenate([predict(state, x[i : i + 1]) for i in range(4)])
     _assert_close(alone, first[:4], "a row's prediction depends on the rows beside it")
@@ -69,7 +72,7 @@ def _check_prediction(learner: Learner, state: State, x: Array) -> None:
 def _check_batch_sizes(learner: Learner, start: State, x: Array, y: Array) -> None:
     for size in (1, len(x)):
         state = learner.update(start, (x[:size], y[:size]))
-        assert _shapes(state) == _shapes(start), f"a batch of {size} changed the state's shape"
+        _require(_shapes(state) == _shapes(start), f"a batch of {size} changed the state's shape")
         _assert_finite(state, f"a batch of {size}")
 
 
@@ -78,9 +81,10 @@ def _check_memory(learner: Learner, start: State, x: Array, y: Array) -> None:
     for step in range(300):
         rows = jnp.arange(step, step + 8) % len(x)
         state = learner.update(state, (x[rows], y[rows]))
-    assert _shapes(state) == _shapes(start), (
+    _require(
+        _shapes(state) == _shapes(start),
         f"after 300 batches the state has {_bytes(state)} bytes, it began with {_bytes(start)}; "
-        "memory must not grow with the stream"
+        "memory must not grow with the stream",
     )
     _assert_finite(state, "300 batches")
 
@@ -89,9 +93,9 @@ def _check_sameness(
     learner: Learner, start: State, learned: State, x: Array, y: Array, key: Any
 ) -> None:
     again = learner.init(jax.random.key(0) if key is None else key)
-    assert _same(start, again), "init gave two states for one key"
+    _require(_same(start, again), "init gave two states for one key")
     again = learner.update(learner.update(again, (x[:8], y[:8])), (x[8:16], y[8:16]))
-    assert _same(learned, again), "the same seed and stream gave two different states"
+    _require(_same(learned, again), "the same seed and stream gave two different states")
     compiled = jax.jit(learner.predict)(learned, x)
     _assert_close(compiled, learner.predict(learned, x), "predict differs when compiled")
 
@@ -110,6 +114,11 @@ def _check_odd_inputs(learner: Learner, start: State, x: Array, y: Array) -> Non
         _assert_finite(predict(state, x), what)
     state = learner.update(start, (x, jnp.broadcast_to(y[:1], y.shape)))
     _assert_finite((state, predict(state, x)), "one label over and over")
+
+
+def _require(condition: bool, complaint: str) -> None:
+    if not condition:
+        raise AssertionError(complaint)
 
 
 def _leaves(tree: Any) -> list[np.ndarray]:
@@ -139,11 +148,10 @@ def _bytes(tree: Any) -> int:
 def _assert_close(one: Array, other: Array, what: str) -> None:
     scale = float(jnp.max(jnp.abs(other))) + 1e-6
     apart = float(jnp.max(jnp.abs(one - other))) / scale
-    assert apart < 1e-3, f"{what}: they differ by {apart:.2g} of the largest output"
+    _require(apart < 1e-3, f"{what}: they differ by {apart:.2g} of the largest output")
 
 
 def _assert_finite(tree: Any, after: str) -> None:
     for leaf in _leaves(tree):
-        assert leaf.dtype.kind != "f" or np.isfinite(leaf).all(), (
-            f"a number is not finite after {after}"
-        )
+        finite = leaf.dtype.kind != "f" or bool(np.isfinite(leaf).all())
+        _require(finite, f"a number is not finite after {after}")

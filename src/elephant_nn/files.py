@@ -54,13 +54,15 @@ def write_whole(path: Path, content: bytes) -> Path:
     return path
 
 
-def set_aside(path: Path, reason: str) -> str:
+def set_aside(
+    path: Path, reason: str, then: str = "its runs will be done again when asked for"
+) -> str:
     """Move an unreadable file out of the way, beside it, and say so in one sentence."""
     try:
         shelf = path.parent / "set-aside"
         shelf.mkdir(exist_ok=True)
         path.replace(shelf / path.name)
-        return f"{path.name} {reason}; moved to {shelf}, its runs will be done again when asked for"
+        return f"{path.name} {reason}; moved to {shelf}, {then}"
     except OSError as error:
         return f"{path} {reason}, and could not be moved away ({error.strerror}); it is passed over"
 

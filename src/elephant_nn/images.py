@@ -130,7 +130,9 @@ def convmixer(
 
         def normal(name: str, z: Array) -> Array:
             layer = params["layers"][name]
-            out, running = _batch_norm(layer, jax.nn.gelu(z + layer["b"]), observing, momentum)
+            out, running = _batch_norm(
+                layer, jax.nn.gelu(z + layer["b"], approximate=False), observing, momentum
+            )
             moved[name] = {**layer, "running": running}
             return out
 

@@ -29,7 +29,7 @@ from elephant_nn.data.dataset import (
     to_cifar_binary,
     to_idx,
 )
-from elephant_nn.data.loading import load
+from elephant_nn.data.loading import load, own
 from elephant_nn.data.sources import Address, Folder, Package
 from elephant_nn.files import DataError, StoreWarning
 
@@ -79,6 +79,17 @@ class Quiet(SimpleHTTPRequestHandler):
         pass
 
     def do_GET(self):
+        if "nonsense" in self.path:
+            self.wfile.write(b"not a reply\r\n\r\n")
+            return None
+        if "chunked" in self.path:
+            self.protocol_version = "HTTP/1.1"
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            self.wfile.write(b"100\r\nonly a little")
+            self.close_connection = True
+            return None
         if "cut" not in self.path:
             return super().do_GET()
         content = GZ[self.path.rpartition("/")[2]]
@@ -140,6 +151,23 @@ def test_every_form_of_cifar_gives_the_same_arrays():
     assert_same(from_cifar_strips("cifar", files), CIFAR)
 
 
+@pytest.mark.parametrize(
+    "labels", [CIFAR.y_train.tolist()[:-1], [None] * 10, {"no": "list"}, [1e99] * 10]
+)
+def test_labels_that_do_not_fit_are_a_clear_error(tmp_path, labels):
+    strip = io.BytesIO()
+    Image.fromarray(CIFAR.x_test.reshape(len(CIFAR.x_test), 1024, 3)).save(strip, "png")
+    files = {f"package/data_batch_{i}.png": strip.getvalue() for i in range(1, 6)}
+    files["package/test_batch.png"] = strip.getvalue()
+    files["package/train_lables.json"] = json.dumps(labels).encode()
+    files["package/test_lables.json"] = json.dumps(CIFAR.y_test.tolist()).encode()
+    (tmp_path / "package").mkdir()
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match="cannot be decoded"):
+        decoded(CATALOG["cifar10"], Folder(tmp_path, tuple(files)), from_cifar_strips, print)
+
+
 def test_fetched_checked_kept_and_loaded_again(served):
     small = known(Address(f"{served}/good", tuple(GZ)))
     assert_same(fetch(small), SMALL)
@@ -153,6 +181,8 @@ def test_fetched_checked_kept_and_loaded_again(served):
         ("garbage", "cannot be decoded"),
         ("flipped", "cannot be decoded"),
         ("cut", "cut off after"),
+        ("chunked", "IncompleteRead"),
+        ("nonsense", "not a reply"),
         ("absent", "File not found"),
     ],
 )
@@ -307,6 +337,30 @@ def test_own_arrays_that_do_not_fit_are_named(tmp_path, change, message):
     np.savez(tmp_path / "mine.npz", **parts)
     with pytest.raises(DataError, match=message):
         load(str(tmp_path / "mine.npz"))
+
+
+def test_labels_in_a_column_are_labels():
+    x, y = np.zeros((4, 3)), np.array([[0], [1], [0], [1]])
+    assert own("mine", x, y, x, y).y_train.tolist() == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("x_train", "x_test", "y", "message"),
+    [
+        (np.zeros((6, 4)), np.zeros((6, 9)), np.zeros(6), "they must be alike"),
+        (np.full((6, 4), "a"), np.full((6, 4), "a"), np.zeros(6), "rows of numbers"),
+        (np.zeros((6, 4)), np.zeros((6, 4)), np.zeros((6, 2)), "one label a row"),
+    ],
+)
+def test_arrays_of_the_wrong_kind_are_named(x_train, x_test, y, message):
+    with pytest.raises(DataError, match=message):
+        own("mine", x_train, y, x_test, y)
+
+
+def test_official_files_as_they_are_handed_out(tmp_path):
+    for name, content in GZ.items():
+        (tmp_path / name).write_bytes(content)
+    assert_same(fetch(known(Address("http://unused", tuple(GZ))), tmp_path), SMALL)
 
 
 def test_a_folder_of_pictures(tmp_path):

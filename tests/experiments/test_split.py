@@ -1,13 +1,22 @@
 """Class-incremental experiments: every row of every table builds; small ones really run."""
 
+import json
+from dataclasses import replace
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
+import polars as pl
 import pytest
 
+from elephant_nn import Contract, cross_entropy, gradient, load, mlp
 from elephant_nn.data.dataset import Dataset
 from elephant_nn.experiments import EXPERIMENTS, split
 from elephant_nn.experiments.split import build_learner, digits_program, in_blocks, summary
+from elephant_nn.report.figures import draw_figures
+from elephant_nn.report.split_figures import curves
 from elephant_nn.runs.cells import Cell
 from elephant_nn.runs.program import cell_key
 from elephant_nn.runs.shard import Shard, run_shard
@@ -171,3 +180,58 @@ def test_the_summary_by_hand():
     assert row["forgetting"] == pytest.approx(0.5)
     assert row["backward_transfer"] == pytest.approx(-0.5)
     assert row["learning_accuracy"] == pytest.approx(1.0)
+
+
+def test_the_optimiser_is_rmsprop_as_optax_has_it():
+    """Epsilon inside the root and a memory that starts at zero: at these rates it matters."""
+    dataset = load("digits")
+    learner = build_learner("mlp", {"neurons": 5, "E": 1}, {"lr": 1e-3}, dataset)
+    x, y = jnp.asarray(dataset.x_train[:10] / 255.0, jnp.float32), jnp.asarray(dataset.y_train[:10])
+    state = learner.init(jax.random.key(0))
+    network = mlp((64, 5, 10))
+    slopes = jax.grad(lambda p: cross_entropy(network.apply(p, x), y))(state.params)
+    by_hand = jax.tree.map(
+        lambda p, g: p - 1e-3 * g / jnp.sqrt(0.001 * g**2 + 1e-8), state.params, slopes
+    )
+    after = learner.update(state, (x, y)).params
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-7), after, by_hand)
+
+
+def test_a_learner_that_needs_boundaries_is_told_no(monkeypatch):
+    nosy = replace(gradient(mlp((64, 5, 10)), optax.sgd(0.1)), needs=Contract(task_boundary=True))
+    monkeypatch.setattr(split, "build_learner", lambda *args: nosy)
+    with pytest.raises(ValueError, match="needs task_boundary"):
+        split.digits_program("mlp", {"batch": 10, "neurons": 5})
+    granted = split.digits_program("mlp", {"batch": 10, "neurons": 5, "task_boundary": 1})
+    assert granted.contract["task_boundary"] is True
+
+
+def test_a_task_of_few_batches_has_no_empty_piece():
+    assert split._pieces([2, 7]) == [1, 2, 3, 4, 6, 7]
+
+
+def test_both_figures_are_drawn(tmp_path):
+    experiment = EXPERIMENTS["split-digits"]
+    rows = []
+    for entry in experiment.entries:
+        if entry.method not in ("emlp", "flymodel"):
+            continue
+        (cell,) = experiment.cells(entry, [entry.settings], [0])
+        points = 5 if entry.method == "flymodel" else 20
+        rows.append(
+            {
+                "method": entry.method,
+                "hyper": json.dumps(cell.hyper, sort_keys=True),
+                "seed": 0,
+                "status": "ok",
+                "accuracy": 0.5,
+                "accuracy_curve": np.linspace(0.1, 0.5, points).tolist(),
+                "batches": np.linspace(1, 100, points).astype(int).tolist(),
+                "task_accuracy": np.full((points, 5), 0.5).tolist(),
+            }
+        )
+    assert len(rows) >= 2
+    drawn = draw_figures("split-digits", pl.DataFrame(rows, infer_schema_length=None), tmp_path)
+    assert [figure.png.stem for figure in drawn] == ["split-digits-curves", "split-digits-tasks"]
+    labels = [line.get_label() for line in curves(experiment, pl.DataFrame(rows)).axes[0].lines]
+    assert {"EMLP (1)", "FlyModel (1)"} <= set(labels)

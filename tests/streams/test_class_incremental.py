@@ -82,11 +82,24 @@ def test_scaling(scaling):
         ({"class_order": [0, 1, 2]}, "class_order must name each class from 0 to 9 once"),
         ({"classes_per_task": 0}, "classes_per_task must be between 1 and the 10"),
         ({"batch_size": 1000}, "larger than the smallest task"),
+        ({"batch_size": 5000, "cut": "stream"}, "larger than the data"),
+        ({"batch_size": 0}, "batch_size must be 1 or more, got 0"),
+        ({"passes": 0}, "passes must be 1 or more, got 0"),
     ],
 )
 def test_senseless_streams_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         class_incremental(DIGITS, **options)
+
+
+def test_what_never_varies_stays_finite():
+    labels = np.array([0, 1] * 5, np.int32)
+    flat = Dataset(
+        "flat", np.zeros((10, 3), np.float32), labels, np.full((10, 3), 0.5, np.float32), labels
+    )
+    for scaling in ("unit", "standard"):
+        stream, _ = class_incremental(flat, batch_size=5, scaling=scaling)
+        np.testing.assert_array_equal(stream.transform(stream.test_x), 0.5)
 
 
 def test_features_are_scaled_by_their_largest_magnitude():

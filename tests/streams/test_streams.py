@@ -16,7 +16,7 @@ from elephant_nn import (
     mlp,
     sine_stream,
 )
-from elephant_nn.streams.stream import accuracy, shuffled
+from elephant_nn.streams.stream import accuracy, accuracy_by_class, shuffled
 
 KEY = jax.random.key(0)
 
@@ -114,6 +114,25 @@ def test_a_stream_refuses_what_it_does_not_grant():
     greedy = dataclasses.replace(learner, needs=Contract(task_boundary=True))
     with pytest.raises(ValueError, match="needs task_boundary=True"):
         learn(greedy, sine_stream(), KEY)
+
+
+def test_measuring_at_moments_is_measuring_there():
+    x = np.linspace(0, 1, 20)
+    stream = array_stream(x, x**2, batch_size=2)
+    learner = gradient(emlp((1, 10, 1), a=0.5, sigma_bias=0.5), optax.sgd(0.1))
+    key = jax.random.key(0)
+    state, every = learn(learner, stream, key)
+    same, some = learn(learner, stream, key, evaluate_at=(3, 7))
+    np.testing.assert_allclose(some, every[jnp.array([2, 6, 9])], rtol=1e-5)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), state, same)
+    with pytest.raises(ValueError, match="batches from 1 to 10"):
+        learn(learner, stream, key, evaluate_at=(11,))
+
+
+def test_accuracy_by_class():
+    out = jnp.eye(3)[jnp.array([0, 0, 1, 1])]
+    by_class = accuracy_by_class(3)(out, jnp.array([0, 1, 1, 1]))
+    np.testing.assert_allclose(by_class, [1, 2 / 3, 0], rtol=1e-6)
 
 
 def test_accuracy():

@@ -308,29 +308,38 @@ def data(
 
     Args:
         action: list what there is, fetch data sets, or check what is in the cache.
-        names: data sets (see `elephant data list`); for check, default: all.
+        names: data sets (see `elephant data list`); for check, paths to your own too; default: all.
         source: take the official files from this folder instead.
     """
     from elephant_nn.data.catalog import CATALOG, cache_file, cached, fetch
-    from elephant_nn.data.loading import BUILT_IN
+    from elephant_nn.data.loading import BUILT_IN, load
 
     for name in names:
-        known(name, [*CATALOG, BUILT_IN], "data set")
+        if action != "check" or not Path(name).exists():
+            known(name, [*CATALOG, BUILT_IN], "data set")
     if action == "list":
         print(f"{BUILT_IN:14} ready    1,797 handwritten digits, 8x8 (ships with scikit-learn)")
         for entry in CATALOG.values():
             state = "ready" if cache_file(entry.name).exists() else "absent"
             print(f"{entry.name:14} {state:8} {entry.title}")
         print(
-            "\nYour own: a path to an .npz with x_train, y_train, x_test, y_test, or to a folder "
-            "of pictures in train/<class>/ and test/<class>/."
+            "\nYour own, in Python: elephant_nn.load(path) takes an .npz with x_train, y_train, "
+            "x_test, y_test, or a folder of pictures in train/<class>/ and test/<class>/. "
+            "elephant data check PATH looks whether it is whole."
         )
         return 0
     if action == "fetch" and not names:
         raise UsageError(f"name a data set to fetch: {', '.join(CATALOG)}")
     missing = 0
     for name in names or tuple(CATALOG):
-        if name == BUILT_IN:
+        there = name in CATALOG and cache_file(name).exists()
+        if name not in (BUILT_IN, *CATALOG):
+            mine = load(name)
+            print(
+                f"{name}: whole, {len(mine.x_train):,} samples to learn from and "
+                f"{len(mine.x_test):,} to test on, {mine.classes} classes"
+            )
+        elif name == BUILT_IN:
             print(f"{name}: ready, it ships with scikit-learn")
         elif cached(CATALOG[name]) is not None and source is None:
             print(f"{name}: ready and whole, {cache_file(name)}")
@@ -338,9 +347,10 @@ def data(
             fetch(CATALOG[name], source, notice=lambda text: print(text, file=sys.stderr))
             print(f"{name}: fetched and checked, {cache_file(name)}")
         else:
-            print(f"{name}: not in the cache; run: elephant data fetch {name}")
-            missing += 1
-    return 1 if missing and names else 0
+            state = "damaged, and set aside" if there else "not in the cache"
+            print(f"{name}: {state}; run: elephant data fetch {name}")
+            missing += there or bool(names)
+    return 1 if missing else 0
 
 
 def bench(

@@ -1,6 +1,7 @@
 """The data sets known by name: sources in the order they are tried, checksums, and the cache."""
 
 import os
+import struct
 import tarfile
 import warnings
 import zlib
@@ -28,7 +29,14 @@ from elephant_nn.data.dataset import (
     to_idx,
 )
 from elephant_nn.data.sources import Address, Folder, Notice, Package, Source
-from elephant_nn.files import DataError, StoreWarning, set_aside, write_whole
+from elephant_nn.files import (
+    DataError,
+    StoreWarning,
+    make_folder,
+    remove_leftovers,
+    set_aside,
+    write_whole,
+)
 
 Decode = Callable[[str, Files], Dataset]
 
@@ -163,12 +171,14 @@ def cache_file(name: str) -> Path:
 def fetch(known: Known, folder: Path | None = None, notice: Notice = lambda text: None) -> Dataset:
     """Get a data set from the first source that has it whole, check it, and keep it in the cache.
 
-    With `folder`, take the official files from there and nowhere else. Nothing is kept unless every
-    checksum is right.
+    With `folder`, take the official files from there and nowhere else, as they are or as they are
+    handed out (compressed, or in one archive). Nothing is kept unless every checksum is right.
     """
     sources: tuple[tuple[Source, Decode], ...] = known.sources
     if folder is not None:
-        sources = ((Folder(folder, known.local_files), known.from_local),)
+        handed_out = {s.names: decode for s, decode in sources if isinstance(s, Address)}
+        forms = {known.local_files: known.from_local, **handed_out}
+        sources = tuple((Folder(folder, names), decode) for names, decode in forms.items())
     failures = []
     for source, decode in sources:
         notice(f"{known.name}: trying {source}")
@@ -177,6 +187,7 @@ def fetch(known: Known, folder: Path | None = None, notice: Notice = lambda text
         except DataError as error:
             failures.append(f"{source}: {error}")
             continue
+        remove_leftovers(make_folder(cache_folder()))
         write_whole(cache_file(known.name), _packed(dataset))
         return dataset
     tried = "\n  ".join(failures)
@@ -190,8 +201,11 @@ def fetch(known: Known, folder: Path | None = None, notice: Notice = lambda text
 # What the decoders' libraries raise on damaged input.
 _UNDECODABLE = (
     ValueError,
+    TypeError,
     KeyError,
     IndexError,
+    OverflowError,
+    struct.error,
     OSError,
     EOFError,
     zlib.error,
@@ -204,9 +218,9 @@ def decoded(known: Known, source: Source, decode: Decode, notice: Notice) -> Dat
     files = source.get(notice)
     try:
         dataset = decode(known.name, files)
+        verify(known, dataset)
     except _UNDECODABLE as error:
         raise DataError(f"its files cannot be decoded ({error})") from error
-    verify(known, dataset)
     return dataset
 
 
@@ -227,7 +241,8 @@ def cached(known: Known) -> Dataset | None:
         dataset = Dataset(known.name, **load_file(path))
         verify(known, dataset)
     except (SafetensorError, TypeError, ValueError, OSError, DataError):
-        warnings.warn(set_aside(path, "is damaged"), StoreWarning, stacklevel=2)
+        sentence = set_aside(path, "is damaged", "fetch it again")
+        warnings.warn(sentence, StoreWarning, stacklevel=2)
         return None
     return dataset
 

@@ -62,7 +62,19 @@ def own(
     name: str, x_train: np.ndarray, y_train: np.ndarray, x_test: np.ndarray, y_test: np.ndarray
 ) -> Dataset:
     """Arrays as a data set: checked, labels as whole numbers from 0, features as float32."""
+    y_train, y_test = (y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y for y in (y_train, y_test))
+    if x_train.shape[1:] != x_test.shape[1:]:
+        raise DataError(
+            f"{name}: a sample of x_train has shape {x_train.shape[1:]}, one of x_test "
+            f"{x_test.shape[1:]}; they must be alike"
+        )
     for part, x, y in (("train", x_train, y_train), ("test", x_test, y_test)):
+        if y.ndim != 1:
+            raise DataError(f"{name}: y_{part} must be one label a row, got shape {y.shape}")
+        if x.ndim < 2 or x.dtype.kind not in "buif":
+            raise DataError(
+                f"{name}: x_{part} must be rows of numbers, got shape {x.shape} of {x.dtype}"
+            )
         if len(x) != len(y) or len(x) == 0:
             raise DataError(f"{name}: x_{part} has {len(x)} rows and y_{part} {len(y)}")
         if x.dtype != np.uint8 and not np.isfinite(x).all():

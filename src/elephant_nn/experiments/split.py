@@ -40,7 +40,8 @@ def program(data: str, method: str, static: Mapping[str, Any]) -> Program:
 
     With `held_out` among the settings, every so manieth training sample is kept back, and measured
     beside the test set at the end: what settings are chosen on. Other settings that a row may have:
-    `scaling`, `cut`, `class_order` (the seed of a permutation), `order` ("shuffled"), `passes`.
+    `scaling`, `cut`, `class_order` (the seed of a permutation), `order` ("shuffled"), `passes`, and
+    `task_boundary` (1 grants boundaries to a learner that needs them).
     """
     import jax
     import jax.numpy as jnp
@@ -59,12 +60,18 @@ def program(data: str, method: str, static: Mapping[str, Any]) -> Program:
         scaling=static.get("scaling", "unit"),
         cut=static.get("cut", "task"),
         passes=static.get("passes", 1),
+        task_boundary=bool(static.get("task_boundary", 0)),
     )
+    if static.get("order") == "shuffled" and stream.contract.passes > 1:
+        raise ValueError("a shuffled stream has one pass; leave out `passes`")
     order = shuffled if static.get("order") == "shuffled" else stream.order
     bounds = np.array([0, *_pieces(tasks.ends)])
     last = len(bounds) - 1
-    measured = [last] if "held_out" in static else _measured(method, last)
-    when = np.isin(np.arange(1, last + 1), measured)
+    when = np.ones(last, bool)
+    if "held_out" in static:
+        when = bounds[1:] == bounds[-1]
+    elif method in _SLOW_TO_PREDICT:
+        when = np.isin(bounds[1:], tasks.ends)
     tests = {"by_class": (learned.x_test, learned.y_test)}
     if learned is not dataset:
         tests["test_by_class"] = (dataset.x_test, dataset.y_test)
@@ -73,11 +80,8 @@ def program(data: str, method: str, static: Mapping[str, Any]) -> Program:
         return build_learner(method, static, floats, dataset)
 
     example = learner({name: jnp.array(0.5) for name in _FLOATS})
-    contract = replace(
-        stream.contract,
-        task_boundary=example.needs.task_boundary,
-        class_statistics=example.needs.class_statistics,
-    )
+    # Class statistics are granted to whoever needs them, and the row says so.
+    contract = replace(stream.contract, class_statistics=example.needs.class_statistics)
     agree(example, replace(stream, contract=contract))
 
     def init(key: jax.Array, floats: Floats) -> Any:
@@ -132,18 +136,13 @@ def _class_order(seed: int | None, classes: int) -> list[int] | None:
 
 
 def _pieces(ends: Sequence[int]) -> list[int]:
-    """Batches after which a chunk ends: each task in four nearly equal pieces."""
+    """Batches after which a chunk ends: each task in four nearly equal pieces, none empty."""
     import numpy as np
 
     tasks = zip((0, *ends[:-1]), ends, strict=True)
     cuts = [np.linspace(start, end, PIECES_PER_TASK + 1)[1:] for start, end in tasks]
-    return [int(cut) for cut in np.concatenate(cuts).round()]
-
-
-def _measured(method: str, last: int) -> range:
-    """After which chunks to look: all, but only at the ends of tasks where looking takes long."""
-    step = PIECES_PER_TASK if method in _SLOW_TO_PREDICT else 1
-    return range(step, last + 1, step)
+    batches = np.unique(np.concatenate(cuts).round().astype(int))
+    return batches[batches > 0].tolist()
 
 
 def in_blocks(predict: Callable[[Any], Any], x: Any) -> Any:

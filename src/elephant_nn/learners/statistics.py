@@ -51,14 +51,15 @@ def nearest_class_mean(network: Network, width: int, classes: int) -> Learner:
 def naive_bayes(network: Network, width: int, classes: int, floor: float = 1e-2) -> Learner:
     """Gaussian naive Bayes over the features of `network` as initialised.
 
-    `floor`, times the mean variance of all features, is added to every variance.
+    `floor`, times the mean variance of the classes seen so far, is added to every variance.
     """
 
     def predict(state: ClassSums, x: Array) -> Array:
         h, mean = network.features(state.params, x), _means(state)
         n = jnp.maximum(state.samples, 1)[:, None]
         variance = jnp.maximum(state.squares / n - mean**2, 0.0)
-        variance = variance + floor * jnp.mean(variance) + 1e-6
+        seen = jnp.maximum(jnp.sum(state.samples > 0), 1)
+        variance = variance + floor * jnp.sum(variance) / (seen * width) + 1e-6
         score = h**2 @ (1 / variance).T - 2 * h @ (mean / variance).T
         score += jnp.sum(mean**2 / variance + jnp.log(variance), 1)
         return _of_seen(state.samples, jnp.log(n[:, 0]) - score / 2)

@@ -38,6 +38,7 @@ def class_incremental(
     cut: str = "task",
     passes: int = 1,
     task_boundary: bool = False,
+    class_statistics: bool = False,
 ) -> tuple[Stream, Tasks]:
     """The stream and its tasks: all samples of the first classes, shuffled, then the next, ...
 
@@ -48,7 +49,9 @@ def class_incremental(
         cut: drop the incomplete batch of every task ("task"), or let batches straddle tasks and
             drop only the last ("stream").
         passes: how often each task is shown before the next one comes.
-        task_boundary: whether learners that need boundaries are granted them; the row says so.
+        task_boundary: whether learners that need boundaries are granted them. They are not in the
+            stream: build such a learner with `tasks.ends`.
+        class_statistics: whether learners that keep sums by class are granted that.
     """
     order = list(range(dataset.classes)) if class_order is None else list(class_order)
     if sorted(order) != list(range(dataset.classes)):
@@ -64,14 +67,19 @@ def class_incremental(
     for name, value, choice in (("scaling", scaling, SCALINGS), ("cut", cut, CUTS)):
         if value not in choice:
             raise ValueError(f"class_incremental: {name} must be one of {choice}, got {value!r}")
+    for name, count in (("batch_size", batch_size), ("passes", passes)):
+        if count < 1:
+            raise ValueError(f"class_incremental: {name} must be 1 or more, got {count}")
     starts = range(0, len(order), classes_per_task)
     classes = tuple(tuple(order[start : start + classes_per_task]) for start in starts)
     rows = [np.flatnonzero(np.isin(dataset.y_train, group)) for group in classes]
     kept = [len(r) // batch_size * batch_size if cut == "task" else len(r) for r in rows]
     if sum(kept) * passes < batch_size or (cut == "task" and min(kept) == 0):
+        what, size = (
+            ("smallest task", min(map(len, rows))) if cut == "task" else ("data", sum(kept))
+        )
         raise ValueError(
-            f"class_incremental: batch_size={batch_size} is larger than the smallest task, "
-            f"{min(map(len, rows))} samples"
+            f"class_incremental: batch_size={batch_size} is larger than the {what}, {size} samples"
         )
     ends = np.cumsum(kept) * passes // batch_size
     transform = _scaling(dataset, scaling)
@@ -92,7 +100,7 @@ def class_incremental(
         jnp.asarray(dataset.y_test),
         batch_size,
         in_tasks,
-        Contract(passes=passes, task_boundary=task_boundary),
+        Contract(passes=passes, task_boundary=task_boundary, class_statistics=class_statistics),
         shown=sum(kept) * passes,
         transform=transform,
     )
@@ -106,10 +114,11 @@ def _shuffle(key: Key[Array, ""], n: int, size: int, lap: Int[Array, ""]) -> Int
 def _scaling(dataset: Dataset, scaling: str) -> Callable[[Array], Array]:
     if scaling == "unit":
         top = 255.0 if dataset.x_train.dtype == np.uint8 else float(np.abs(dataset.x_train).max())
-        return lambda x: x.astype(jnp.float32) / top
+        return lambda x: x.astype(jnp.float32) / (top or 1.0)
     if scaling == "standard":
         axes = tuple(range(dataset.x_train.ndim - 1))
         mean = dataset.x_train.mean(axes, dtype=np.float64).astype(np.float32)
         deviation = dataset.x_train.std(axes, dtype=np.float64).astype(np.float32)
-        return lambda x: (x.astype(jnp.float32) - mean) / jnp.maximum(deviation, 1e-6)
+        deviation = np.where(deviation > 0, deviation, 1.0)  # what never varied stays as it is
+        return lambda x: (x.astype(jnp.float32) - mean) / deviation
     return lambda x: x.astype(jnp.float32)

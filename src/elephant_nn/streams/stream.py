@@ -1,8 +1,8 @@
 """A stream, and a learner's way along it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import jax
@@ -68,6 +68,18 @@ def accuracy(out: Float[Array, "n k"], y: Int[Array, " n"]) -> Float[Array, ""]:
     return jnp.mean(jnp.argmax(out, -1) == y)
 
 
+@lru_cache
+def accuracy_by_class(classes: int) -> Measure:
+    """A measure: the accuracy of each class by itself, 0 for a class without test samples."""
+
+    def measure(out: Float[Array, "n k"], y: Int[Array, " n"]) -> Float[Array, " classes"]:
+        of_class = jax.nn.one_hot(y, classes)
+        right = jnp.argmax(out, -1) == y
+        return right @ of_class / jnp.maximum(of_class.sum(0), 1)
+
+    return measure
+
+
 class Passage(NamedTuple):
     """Where a learner stands: its state, its state before the last batch, the curve so far."""
 
@@ -105,7 +117,7 @@ def travel(
     carry, curve = jax.lax.scan(stretch, (state, state), times[:whole].reshape(-1, evaluate_every))
     if whole < steps:
         carry, last = stretch(carry, times[whole:])
-        curve = jnp.append(curve, last)
+        curve = jnp.concatenate([curve, last[None]])
     return Passage(*carry, curve)
 
 
@@ -125,16 +137,26 @@ def learn(
     key: Key[Array, ""],
     measure: Measure = squared_error,
     evaluate_every: int = 1,
-) -> tuple[State, Float[Array, " points"]]:
+    *,
+    evaluate_at: Sequence[int] | None = None,
+) -> tuple[State, Float[Array, "points ..."]]:
     """Send a learner down a whole stream; returns its last state and the curve of its measure.
 
-    Compiles once for a learner and the shape of a stream. The curve has a point after every
-    `evaluate_every` batches, and one after the last; measure rarely where the test set is large.
+    Compiles once for a learner and a stream. The curve has a point after every `evaluate_every`
+    batches, or after each of the batches `evaluate_at`, and one after the last; measure rarely
+    where the test set is large.
     """
     if not evaluate_every >= 1:
         raise ValueError(f"learn: evaluate_every must be 1 or more, got {evaluate_every}")
-    passage = _learn(stream, key, learner, measure, evaluate_every)
-    return passage.state, passage.curve
+    if evaluate_at is None:
+        passage = _learn(stream, key, learner, measure, evaluate_every)
+        return passage.state, passage.curve
+    moments = sorted({*map(int, evaluate_at), stream.steps})
+    if moments[0] < 1 or moments[-1] > stream.steps:
+        raise ValueError(
+            f"learn: evaluate_at must name batches from 1 to {stream.steps}, got {evaluate_at}"
+        )
+    return _learn_measured_at(stream, key, learner, measure, tuple(moments))
 
 
 @partial(jax.jit, static_argnames=("learner", "measure", "evaluate_every"))
@@ -145,3 +167,21 @@ def _learn(
     order = stream.order(order_key, len(stream.x))
     state = learner.init(init_key)
     return travel(learner, stream, order, state, 0, stream.steps, measure, evaluate_every)
+
+
+@partial(jax.jit, static_argnames=("learner", "measure", "moments"))
+def _learn_measured_at(
+    stream: Stream, key: Array, learner: Learner, measure: Measure, moments: tuple[int, ...]
+) -> tuple[State, Array]:
+    agree(learner, stream)
+    init_key, order_key = jax.random.split(key)
+    order = stream.order(order_key, len(stream.x))
+    test_x = stream.transform(stream.test_x)
+
+    def stretch(state: State, bounds: tuple[Array, Array]) -> tuple[State, Array]:
+        update = lambda t, state: learner.update(state, stream.batch(order, t))
+        state = jax.lax.fori_loop(*bounds, update, state)
+        return state, measure(learner.predict(state, test_x), stream.test_y)
+
+    bounds = jnp.array((0, *moments[:-1])), jnp.array(moments)
+    return jax.lax.scan(stretch, learner.init(init_key), bounds)
