@@ -237,8 +237,8 @@ RL_MOUNTAIN_CAR = _experiment(
     "MountainCar, DQN",
     mountain_car_program,
     (
-        _emlp(32, 3e-4, 1, 0.16, 0.32),
-        _mlp(32, 1e-3, 1),
+        _emlp(32, 1e-3, 1, 0.08, 1.28),
+        _mlp(32, 1e-3, 2),
         _mlp(10_000, 3e-3, 1),
         *_rivals(3e-4, 3e-4, 3e-4, 3e-4),
     ),
@@ -248,9 +248,9 @@ RL_ACROBOT = _experiment(
     "Acrobot, DQN",
     acrobot_program,
     (
-        _emlp(32, 3e-4, 1, 0.16, 0.32),
+        _emlp(32, 1e-4, 1, 0.16, 1.28),
         _mlp(32, 1e-3, 1),
-        _mlp(10_000, 1e-3, 1),
+        _mlp(10_000, 3e-4, 2),
         *_rivals(3e-4, 3e-4, 3e-4, 3e-4),
     ),
 )
