@@ -44,7 +44,7 @@ def test_the_interval_by_counting():
 def test_the_table_shows_memory_and_interval():
     rows = pl.DataFrame([run(CAR, CAR.entries[0], seed, -100.0 - seed) for seed in range(3)])
     text = as_markdown(comparison(CAR, rows))
-    assert "| EMLP, buffer 32 | 32 | 896 | -101.0 ± 0.6 | [-102.0, -100.0] | 3 |" in text
+    assert "| EMLP, buffer 32 | 896 | -101.0 ± 0.6 | [-102.0, -100.0] | 3 |" in text
     (record,) = json.loads(as_json(table(CAR, rows)))
     assert (record["low"], record["high"]) == (-102.0, -100.0)
     (alone,) = table(CAR, rows.head(1))

@@ -227,7 +227,7 @@ def _experiment(task: str, title: str, program: Any, entries: tuple[Entry, ...])
         lanes=lambda cell: 5,
         seeds=10,
         notes=NOTES,
-        columns=("buffer", "buffer_bytes"),
+        columns=("buffer_bytes",),
         intervals=True,
     )
 
