@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import elephant_nn
+from elephant_nn.experiments import EXPERIMENTS
+from elephant_nn.report.tables import as_markdown, choices, comparison
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -87,3 +90,14 @@ def test_links_between_documents_lead_somewhere():
     for path in DOCUMENTS:
         for target in re.findall(r"\]\((?!http|#)([^)#]+)", path.read_text()):
             assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_kept_tables_follow_from_the_kept_rows(name):
+    folder = ROOT / "docs" / "results" / name
+    if not folder.exists():
+        pytest.skip("not run yet")
+    rows = pl.read_parquet(folder / "rows.parquet")
+    grids = (comparison(EXPERIMENTS[name], rows), choices(EXPERIMENTS[name], rows))
+    text = "\n\n".join(as_markdown(grid) for grid in grids if grid.lines)
+    assert (folder / "tables.md").read_text() == f"{text}\n"

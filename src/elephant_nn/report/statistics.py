@@ -182,18 +182,17 @@ def selection(experiment: Experiment, rows: pl.DataFrame) -> list[SelectionRow]:
     return found
 
 
-def runs_of(
-    rows: pl.DataFrame, experiment: Experiment, entry: Entry, hyper: Hyper, *, reported: bool = True
-) -> pl.DataFrame:
-    """The rows of one setting: of the seeds that are reported, or of those used for choosing."""
+def runs_of(rows: pl.DataFrame, experiment: Experiment, entry: Entry, hyper: Hyper) -> pl.DataFrame:
+    """The rows of one setting, of the seeds that are reported."""
     if not rows.height:
         return rows
-    if not reported:
-        hyper = {**hyper, **experiment.choosing}
-    spelled = json.dumps(Cell.of(experiment.name, entry.method, hyper, 0).hyper, sort_keys=True)
-    mine = (pl.col("method") == entry.method) & (pl.col("hyper") == spelled)
-    seeds = pl.col("seed") < SELECTION_SEED
-    return rows.filter(mine & (seeds if reported else ~seeds)).sort("seed")
+    mine = (pl.col("method") == entry.method) & (pl.col("hyper") == _spelled(experiment, hyper))
+    return rows.filter(mine & (pl.col("seed") < SELECTION_SEED)).sort("seed")
+
+
+def _spelled(experiment: Experiment, hyper: Hyper) -> str:
+    """Settings as the rows spell them."""
+    return json.dumps(Cell.of(experiment.name, "", hyper, 0).hyper, sort_keys=True)
 
 
 @dataclass(frozen=True)
@@ -248,8 +247,14 @@ Tried = list[tuple[Hyper, pl.DataFrame]]
 
 
 def _tried(rows: pl.DataFrame, experiment: Experiment, entry: Entry, coarse: bool) -> Tried:
+    """Every setting of the grid with its rows of the seeds used for choosing, none or more."""
+    if not rows.height:
+        return [(hyper, rows) for hyper in entry.candidates(coarse=coarse)]
+    chosen_on = (pl.col("method") == entry.method) & (pl.col("seed") >= SELECTION_SEED)
+    rows = rows.filter(chosen_on).sort("seed")
+    by_setting = rows.partition_by("hyper", as_dict=True)
     return [
-        (hyper, runs_of(rows, experiment, entry, hyper, reported=False))
+        (hyper, by_setting.get((_spelled(experiment, {**hyper, **experiment.choosing}),), rows[:0]))
         for hyper in entry.candidates(coarse=coarse)
     ]
 
@@ -278,5 +283,4 @@ def _peeked(
 
 def tried_settings(rows: pl.DataFrame, experiment: Experiment, entry: Entry) -> int:
     """How many settings of the grid have at least one run on the seeds kept for choosing."""
-    found = (runs_of(rows, experiment, entry, h, reported=False) for h in entry.candidates())
-    return sum(mine.height > 0 for mine in found)
+    return sum(mine.height > 0 for _, mine in _tried(rows, experiment, entry, coarse=False))

@@ -144,7 +144,10 @@ def choices(experiment: Experiment, rows: pl.DataFrame) -> Grid:
             *(["paper"] if in_paper else []),
         ],
         lines,
-        [*_incomplete(experiment, rows), *([_how_the_paper_chose(experiment)] * in_paper)],
+        [
+            *_incomplete(experiment, rows, [row.entry for row in found]),
+            *([_how_the_paper_chose(experiment)] * in_paper),
+        ],
     )
 
 
@@ -169,9 +172,8 @@ def _how_the_paper_chose(experiment: Experiment) -> str:
     )
 
 
-def _incomplete(experiment: Experiment, rows: pl.DataFrame) -> list[str]:
+def _incomplete(experiment: Experiment, rows: pl.DataFrame, chosen: Sequence[Entry]) -> list[str]:
     """A sentence for each method whose grid has been begun but not finished."""
-    chosen = [row.entry for row in selection(experiment, rows)]
     sentences = []
     for entry in experiment.entries:
         done = tried_settings(rows, experiment, entry) if entry.grid else 0
