@@ -138,7 +138,7 @@ BUFFERS = (32, 100, 300, 1_000, 3_000, 10_000)
 
 COARSE = {
     "catcher": {"lr": (1e-4, 3e-5, 1e-5), "a": (0.08, 0.16, 0.32), "sigma_bias": (0.16, 0.64)},
-    "pixelcopter": {"lr": (1e-4, 3e-5), "a": (0.16, 0.32, 0.64), "sigma_bias": (0.32, 1.28)},
+    "pixelcopter": {"lr": (1e-4, 3e-5, 1e-5), "a": (0.16, 0.32, 0.64), "sigma_bias": (0.32, 1.28)},
 }
 """Where a run takes a minute. Pixelcopter shows raw pixels, so its bells are wider."""
 
