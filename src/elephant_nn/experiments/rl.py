@@ -259,8 +259,8 @@ RL_CATCHER = _experiment(
     "Catcher, DQN",
     catcher_program,
     (
-        _emlp(32, 1e-4, 1, 0.16, 0.32, COARSE["catcher"]),
-        _mlp(32, 1e-4, 1),
+        _emlp(32, 1e-5, 1, 0.08, 0.16, COARSE["catcher"]),
+        _mlp(32, 3e-5, 1),
         _mlp(10_000, 1e-4, 1),
         *_rivals(1e-4, 1e-4, 1e-4, 1e-4),
     ),
