@@ -270,8 +270,8 @@ RL_PIXELCOPTER = _experiment(
     "Pixelcopter, DQN",
     pixelcopter_program,
     (
-        _emlp(32, 1e-4, 1, 0.32, 0.64, COARSE["pixelcopter"]),
-        _mlp(32, 1e-4, 1),
+        _emlp(32, 3e-5, 1, 0.64, 1.28, COARSE["pixelcopter"]),
+        _mlp(32, 3e-5, 1),
         _mlp(10_000, 1e-4, 1),
         *_rivals(1e-4, 1e-4, 1e-4, 1e-4),
     ),
