@@ -8,7 +8,7 @@ SINE = EXPERIMENTS["sine"]
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)
 def test_specs_are_whole(experiment):
-    axes = ("neurons", "buffer")
+    axes = ("neurons", "buffer", "task")
     methods = [(e.method, *(e.settings.get(axis) for axis in axes)) for e in experiment.entries]
     assert len(set(methods)) == len(methods)
     metrics = {metric.name for metric in experiment.metrics}
