@@ -27,7 +27,7 @@ _MNIST_COARSE_1K: Grid = {
 }
 _MNIST_COARSE_10K: Grid = {
     "lr": (3e-6, 1e-6, 3e-7),
-    "a": (0.02, 0.04, 0.08, 0.16),
+    "a": (0.04, 0.08, 0.16),
     "sigma_bias": (0.16, 0.32, 0.64),
 }
 _SPRINGS_COARSE: Grid = {
