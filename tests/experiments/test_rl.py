@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from elephant_nn.cli import commands, main
+from elephant_nn.cli import main
 from elephant_nn.experiments import EXPERIMENTS
 from elephant_nn.experiments.rl import (
-    BUFFER_RATES,
+    BUFFER_SETTINGS,
     BUFFERS,
     COPY_EVERY,
     RL_BUFFERS,
@@ -120,7 +120,7 @@ def short(monkeypatch):
         for entry in experiment.entries[:2]
     )
     short = replace(experiment, entries=entries, lanes=lambda cell: 1)
-    monkeypatch.setitem(commands.EXPERIMENTS, "rl-mountain-car", short)
+    monkeypatch.setitem(EXPERIMENTS, "rl-mountain-car", short)
     return short
 
 
@@ -180,10 +180,10 @@ def test_what_the_paper_and_the_authors_code_fix():
     assert caps == [1000, 500, 2000, 500]
 
 
-def test_every_size_of_buffer_has_its_own_rate():
-    rates = {
-        (e.settings["task"], e.method, e.settings["buffer"]): e.settings["lr"]
+def test_every_size_of_buffer_has_its_own_rate_and_number_of_updates():
+    tuned = {
+        (e.settings["task"], e.method, e.settings["buffer"]): (e.settings["lr"], e.settings["E"])
         for e in RL_BUFFERS.entries
     }
-    for (task, method), expected in BUFFER_RATES.items():
-        assert tuple(rates[task, method, buffer] for buffer in BUFFERS) == expected
+    for (task, method), expected in BUFFER_SETTINGS.items():
+        assert tuple(tuned[task, method, buffer] for buffer in BUFFERS) == expected

@@ -10,13 +10,14 @@ import tyro
 
 from elephant_nn.cli import commands
 from elephant_nn.cli.arguments import UsageError, known
+from elephant_nn.cli.playing import play
 
 COMMANDS: dict[str, Callable[..., int]] = {
     "list": commands.list_experiments,
     "reproduce": commands.reproduce,
     "sweep": commands.sweep,
     "show": commands.show,
-    "play": commands.play,
+    "play": play,
     "report": commands.report,
     "data": commands.data,
     "bench": commands.bench,

@@ -2,9 +2,18 @@
 
 import difflib
 from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import tyro
 
 from elephant_nn.experiments import EXPERIMENTS
 from elephant_nn.experiments.spec import SELECTION_SEED, Entry, Experiment
+
+Names = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME...")]
+Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
+Folder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
+Count = Annotated[int | None, tyro.conf.arg(metavar="N")]
 
 
 class UsageError(Exception):

@@ -4,32 +4,27 @@ from __future__ import annotations
 
 import shlex
 import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import tyro
 
 from elephant_nn.cli.arguments import (
+    Count,
+    Folder,
+    Name,
+    Names,
     UsageError,
     known,
     named_entries,
     named_experiments,
     seed_count,
 )
+from elephant_nn.cli.playing import PLAYED
+from elephant_nn.cli.running import run_and_report, stored_rows
 from elephant_nn.experiments import EXPERIMENTS
 from elephant_nn.experiments.spec import SELECTION_SEED, Experiment
 from elephant_nn.files import write_whole
-from elephant_nn.rl import TASKS
-
-if TYPE_CHECKING:
-    from elephant_nn.runs.cells import Cell
-    from elephant_nn.runs.run import Outcome
-
-Names = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME...")]
-Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
-Folder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
-Count = Annotated[int | None, tyro.conf.arg(metavar="N")]
 
 
 def list_experiments() -> int:
@@ -76,7 +71,7 @@ def reproduce(
         entries = named_entries(experiment, methods, neurons, len(names) > 1 or "all" in names)
         count = seed_count(1 if quick else seeds, experiment)
         cells = experiment.reproduction(entries, count)
-        outcome = _run(experiment, cells, out, workers, keep=True)
+        outcome = run_and_report(experiment, cells, out, workers, keep=True)
         failed += len(outcome.failed)
         _show_and_draw(experiment, out)
     return 1 if failed else 0
@@ -123,9 +118,11 @@ def sweep(
         if not entries:
             continue
         count = seed_count(seeds, experiment)
-        searched = _run(experiment, experiment.search(entries, count, coarse=coarse), out, workers)
+        searched = run_and_report(
+            experiment, experiment.search(entries, count, coarse=coarse), out, workers
+        )
         failed += len(searched.failed)
-        rows = _rows(experiment, out)
+        rows = stored_rows(experiment, out)
         more = range(SELECTION_SEED, SELECTION_SEED + 4 * count)
         last_round = [
             cell
@@ -133,15 +130,15 @@ def sweep(
             for hyper, _ in ranking(rows, experiment, entry, coarse=coarse)[:finalists]
             for cell in experiment.cells(entry, [{**hyper, **experiment.choosing}], more)
         ]
-        failed += len(_run(experiment, last_round, out, workers).failed)
-        rows = _rows(experiment, out)
+        failed += len(run_and_report(experiment, last_round, out, workers).failed)
+        rows = stored_rows(experiment, out)
         chosen = []
         for entry in entries:
             best = best_setting(rows, experiment, entry)
             if best is not None:
                 chosen += experiment.cells(entry, [best.hyper], range(count))
-        reported = _run(experiment, chosen, out, workers, keep=True)
-        print(as_text(choices(experiment, _rows(experiment, out))))
+        reported = run_and_report(experiment, chosen, out, workers, keep=True)
+        print(as_text(choices(experiment, stored_rows(experiment, out))))
         failed += len(reported.failed)
     return 1 if failed else 0
 
@@ -165,7 +162,7 @@ def show(
     from elephant_nn.report.tables import FORMATS, SWEEP_FORMATS
 
     experiment = EXPERIMENTS[known(name, EXPERIMENTS, "experiment")]
-    rows = _rows(experiment, out)
+    rows = stored_rows(experiment, out)
     if sweep and not any(tried_settings(rows, experiment, entry) for entry in experiment.entries):
         rows = rows.clear()
     if not rows.height:
@@ -179,107 +176,6 @@ def show(
             return 0
     print((SWEEP_FORMATS if sweep else FORMATS)[format](experiment, rows))
     return 0
-
-
-PLAYED = {f"rl-{task}": task for task in TASKS}
-"""Experiments with agents that `elephant play` can show."""
-
-
-def play(
-    name: Name,
-    /,
-    method: str = "emlp",
-    buffer: Count = None,
-    seed: int = 0,
-    episodes: int = 20,
-    frames: int = 400,
-    out: Folder = Path("results"),
-) -> int:
-    """Let a trained agent play: the returns of its greedy policy, and a film of one episode.
-
-    Shows what `elephant reproduce` learned; an agent that is not in the store is trained first,
-    which takes from seconds (rl-mountain-car) to minutes (rl-pixelcopter).
-
-    Args:
-        name: rl-mountain-car, rl-acrobot, rl-catcher or rl-pixelcopter.
-        method: a row of its table: emlp, mlp, fta, lwta, maxout or later-emlp.
-        buffer: transitions remembered while learning, where rows differ in it; default: the fewest.
-        seed: which run.
-        episodes: how many are played for the mean; the film shows another one.
-        frames: the film is cut after so many.
-        out: folder of the store; the film goes into its figures.
-    """
-    experiment = EXPERIMENTS[known(name, PLAYED, "experiment with an agent")]
-    known(method, list(dict.fromkeys(e.method for e in experiment.entries)), "method")
-    entries = {e.settings["buffer"]: e for e in experiment.entries if e.method == method}
-    entry = entries.get(min(entries) if buffer is None else buffer)
-    if entry is None:
-        raise UsageError(
-            f"{name} has no {method} with a buffer of {buffer}; there is: "
-            f"{', '.join(map(str, entries))}"
-        )
-    for option, value in (("episodes", episodes), ("frames", frames)):
-        if value < 1:
-            raise UsageError(f"--{option} must be 1 or more, got {value}")
-    if not 0 <= seed < SELECTION_SEED:
-        raise UsageError(f"--seed must be from 0 to {SELECTION_SEED - 1}, got {seed}")
-
-    import jax
-    import numpy as np
-
-    from elephant_nn.experiments.rl import network_of
-    from elephant_nn.report.tables import number
-    from elephant_nn.rl import make_environment
-    from elephant_nn.rl.policy import evaluate, film, write_gif
-
-    cell = experiment.cells(entry, [entry.settings], [seed])[0]
-    params = _learned(experiment, cell, out)
-    if params is None:
-        return 1
-    environment = make_environment(PLAYED[name])
-    network = network_of(method, cell.hyper, cell.hyper, environment.size, environment.actions)
-    play_key, film_key = jax.random.split(jax.random.key(seed))
-    returns = np.asarray(evaluate(environment, network, params, play_key, episodes))
-    se = float(returns.std(ddof=1) / np.sqrt(episodes)) if episodes > 1 else None
-    print(
-        f"{experiment.title}, {entry.title}, seed {seed}: greedy return "
-        f"{number(float(returns.mean()), se, 1)} ({episodes} episodes)"
-    )
-    pictures, earned = film(environment, network, params, film_key, frames)
-    path = out / name / "figures" / f"{name}-{method}-{entry.settings['buffer']}-{seed}.gif"
-    print(f"film of an episode with return {earned:.1f}: {write_gif(path, pictures)}")
-    return 0
-
-
-def _learned(experiment: Experiment, cell: Cell, out: Path) -> Any | None:
-    """What a run learned, from the store; if need be it is run now. None if there is nothing.
-
-    It is run apart from the store, so that playing changes no table.
-    """
-    from tempfile import TemporaryDirectory
-
-    import polars as pl
-
-    from elephant_nn.runs.shard import Shard, keepsake_file, load_keepsake
-
-    shard = Shard(experiment.program, (cell,), experiment.lanes(cell))
-    kept = keepsake_file(out / experiment.name, cell)
-    learned = load_keepsake(shard, kept)
-    if learned is not None:
-        return learned
-    with TemporaryDirectory() as apart:
-        rows = _rows(experiment, out)
-        rows = rows.filter(pl.col("cell") == cell.id) if rows.height else rows
-        if not rows.height or rows["status"][0] == "ok":
-            _run(experiment, [cell], Path(apart), 1, keep=True)
-            rows = _rows(experiment, Path(apart))
-        if rows.height and rows["status"][0] != "ok":
-            sentence = f"there is nothing to play, the run diverged: {rows['reason'][0]}"
-            print(f"elephant: {sentence}", file=sys.stderr)
-        source = keepsake_file(Path(apart) / experiment.name, cell)
-        if source.exists():
-            write_whole(kept, source.read_bytes())
-    return load_keepsake(shard, kept)
 
 
 def report(out: Folder = Path("results")) -> int:
@@ -375,63 +271,11 @@ def bench(
     return 0
 
 
-def _run(
-    experiment: Experiment,
-    cells: list[Cell],
-    out: Path,
-    workers: int | None,
-    *,
-    keep: bool = False,
-) -> Outcome:
-    from elephant_nn.runs.executors import cores
-    from elephant_nn.runs.progress import progress
-    from elephant_nn.runs.run import run_cells
-
-    if workers is not None and workers < 0:
-        raise UsageError(f"--workers must be 0 or more, got {workers}")
-    if experiment.data and cells:
-        _fetch_if_absent(experiment.data)
-    started = time.monotonic()
-    with progress(experiment.name) as tell:
-        outcome = run_cells(
-            experiment.program,
-            cells,
-            out,
-            lanes=experiment.lanes,
-            workers=cores() if workers is None else workers,
-            keep=keep,
-            report=tell,
-        )
-    for cell, reason in outcome.failed.items():
-        print(f"failed: {cell.method} {cell.hyper} seed {cell.seed}: {reason}", file=sys.stderr)
-    if outcome.ran or outcome.failed:
-        print(
-            f"{experiment.name}: {outcome.ran} runs in {time.monotonic() - started:.1f} s, "
-            f"{outcome.kept} were in the store, {outcome.diverged} diverged, "
-            f"{len(outcome.failed)} failed",
-            file=sys.stderr,
-        )
-    return outcome
-
-
-def _fetch_if_absent(name: str) -> None:
-    from elephant_nn.data.catalog import CATALOG, cached, fetch
-
-    if cached(CATALOG[name]) is None:
-        fetch(CATALOG[name], notice=lambda text: print(text, file=sys.stderr))
-
-
-def _rows(experiment: Experiment, out: Path):  # type: ignore[no-untyped-def]
-    from elephant_nn.runs.store import read_rows, rows_folder
-
-    return read_rows(rows_folder(out, experiment.name))
-
-
 def _show_and_draw(experiment: Experiment, out: Path) -> None:
     from elephant_nn.report.figures import draw_figures, draw_returns
     from elephant_nn.report.tables import as_text, comparison
 
-    rows = _rows(experiment, out)
+    rows = stored_rows(experiment, out)
     figures = draw_figures(experiment.name, rows, out / experiment.name / "figures")
     if experiment.name in PLAYED:
         figures += draw_returns(out, out / "figures")

@@ -15,7 +15,7 @@ from elephant_nn.experiments.sine import STAGES
 from elephant_nn.experiments.spec import Entry, Experiment
 from elephant_nn.report.rl_figures import against_memory, four_panels, returns
 from elephant_nn.report.split_figures import curves, tasks_over_time
-from elephant_nn.report.statistics import runs_of, table
+from elephant_nn.report.statistics import runs_of
 from elephant_nn.report.style import (
     BLACK,
     BLUE,
@@ -67,7 +67,7 @@ def draw_returns(out: Path, folder: Path) -> list[Drawn]:
     found = {}
     for name in (f"rl-{task}" for task in TASKS):
         rows = read_rows(rows_folder(out, name))
-        if table(EXPERIMENTS[name], rows):
+        if rows.height:
             found[name] = (EXPERIMENTS[name], rows)
     picture = four_panels(found)
     if picture is None:
