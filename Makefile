@@ -42,9 +42,9 @@ results-classes: $(VENV)/run
 # What docs/results says of reinforcement learning, likewise; from nothing about a day.
 results-rl: $(VENV)/run
 	$(BIN)/python docs/results/collect.py --restore "$(OUT)"
-	$(BIN)/elephant sweep rl-mountain-car rl-acrobot --seeds 2 --finalists 20 --out "$(OUT)"
-	$(BIN)/elephant sweep rl-catcher rl-pixelcopter --coarse --seeds 1 --finalists 3 --out "$(OUT)"
-	$(BIN)/elephant sweep rl-buffers --seeds 5 --out "$(OUT)"
+	$(BIN)/elephant sweep rl-mountain-car rl-acrobot --seeds 2 --finalists 8 --out "$(OUT)"
+	$(BIN)/elephant sweep rl-catcher rl-pixelcopter --coarse --seeds 1 --finalists 2 --out "$(OUT)"
+	$(BIN)/elephant sweep rl-buffers --seeds 2 --out "$(OUT)"
 	$(BIN)/elephant reproduce rl-mountain-car rl-acrobot rl-catcher rl-pixelcopter rl-buffers --out "$(OUT)"
 	$(BIN)/python docs/results/collect.py "$(OUT)"
 

@@ -211,7 +211,8 @@ NOTES = (
     "A run's number is the mean return of the last tenth of its training episodes, exploration "
     "included. The interval is the 95% percentile bootstrap of the mean. FTA, LWTA, maxout and the "
     "later EMLP (layer normalisation, learned widths and heights) are not in the paper; the "
-    "authors' later work compares them. They are searched with E = 1 only. Catcher and Pixelcopter "
+    "authors' later work compares them; their settings are guesses where the sweep's table lacks "
+    "them, and their grids have E = 1 only. Catcher and Pixelcopter "
     "round to pixels as pygame does since 2.3."
 )
 
@@ -278,20 +279,23 @@ RL_PIXELCOPTER = _experiment(
 )
 
 
-BUFFER_RATES = {
-    ("mountain-car", "emlp"): (1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3),
-    ("mountain-car", "mlp"): (1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 3e-3),
-    ("acrobot", "emlp"): (3e-4, 3e-4, 3e-4, 3e-4, 3e-4, 3e-4),
-    ("acrobot", "mlp"): (1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3),
+Tuned = tuple[float, int]
+
+BUFFER_SETTINGS: Mapping[tuple[str, str], tuple[Tuned, ...]] = {
+    ("mountain-car", "emlp"): ((1e-3, 1),) * 6,
+    ("mountain-car", "mlp"): ((1e-3, 2),) * 3 + ((3e-3, 1),) * 3,
+    ("acrobot", "emlp"): ((1e-4, 1),) * 6,
+    ("acrobot", "mlp"): ((1e-3, 1),) * 3 + ((3e-4, 2),) * 3,
 }
-"""By task and method, for each of `BUFFERS`: what `elephant sweep rl-buffers` chose."""
+"""By task and method, for each of `BUFFERS`: rate and E, as `elephant sweep rl-buffers` chose."""
 
 
-def _with_buffer(task: str, entry: Entry, buffer: int, lr: float) -> Entry:
-    """The row of a task with another size of the buffer; only its rate is searched anew."""
+def _with_buffer(task: str, entry: Entry, buffer: int, lr: float, updates: int) -> Entry:
+    """The row of a task with another size of the buffer; rate and E are searched anew."""
     kind = entry.title.split(",")[0]
-    settings = {**entry.settings, "task": task, "buffer": buffer, "lr": lr}
-    return Entry(entry.method, f"{kind}, {task}, buffer {buffer:,}", settings, {"lr": RATES})
+    settings = {**entry.settings, "task": task, "buffer": buffer, "lr": lr, "E": updates}
+    grid = {"lr": RATES[:6], "E": (1, 2)}
+    return Entry(entry.method, f"{kind}, {task}, buffer {buffer:,}", settings, grid)
 
 
 RL_BUFFERS = Experiment(
@@ -300,16 +304,16 @@ RL_BUFFERS = Experiment(
     source="beyond the paper",
     metrics=(Metric("return", "return", "higher", 1),),
     entries=tuple(
-        _with_buffer(task, entry, buffer, lr)
+        _with_buffer(task, entry, buffer, *tuned)
         for task, experiment in (("mountain-car", RL_MOUNTAIN_CAR), ("acrobot", RL_ACROBOT))
         for entry in (experiment.entries[0], experiment.entries[2])
-        for buffer, lr in zip(BUFFERS, BUFFER_RATES[task, entry.method], strict=True)
+        for buffer, tuned in zip(BUFFERS, BUFFER_SETTINGS[task, entry.method], strict=True)
     ),
     program=buffers_program,
     lanes=lambda cell: 5,
     seeds=10,
-    notes="Width and bias of the EMLP and E are those of the buffers that the paper shows; the "
-    "rate is chosen for every size.",
+    notes="Rate and E are chosen for every size on other seeds; width and bias of the EMLP are "
+    "those of the buffer of 32.",
     columns=("task", "buffer", "buffer_bytes"),
     intervals=True,
 )
