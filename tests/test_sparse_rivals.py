@@ -13,16 +13,22 @@ from elephant_nn.rivals import fuzzy_tiling, maxout, normalised_emlp, winner_tak
 
 def test_fuzzy_tiling_worked_by_hand():
     # Four tiles of width 1: [-2, -1], [-1, 0], [0, 1], [1, 2].
-    code = fuzzy_tiling(jnp.array([[0.25, -1.9, 9.0]]), bound=2.0, tiles=4).reshape(3, 4)
+    x = jnp.array([[0.25, -1.9, 9.0, jnp.nan]])
+    code = fuzzy_tiling(x, bound=2.0, tiles=4).reshape(4, 4).T
     np.testing.assert_allclose(code[0], [0, 0.75, 1, 0.25], atol=1e-6)
     np.testing.assert_allclose(code[1], [1, 0.1, 0, 0], atol=1e-6)
     np.testing.assert_allclose(code[2], [0, 0, 0, 0])
+    assert jnp.isnan(code[3]).all()
 
 
 def test_winners_and_maxout_worked_by_hand():
-    x = jnp.array([[1.0, 3.0, -2.0, -1.0], [5.0, 5.0, 0.0, 2.0]])
-    np.testing.assert_array_equal(winner_take_all(x, 2), [[0, 3, 0, -1], [5, 0, 0, 2]])
-    np.testing.assert_array_equal(maxout(x, 2), [[3, -1], [5, 2]])
+    # Units 0 and 2 are one group, 1 and 3 the other; of equal ones the first wins.
+    x = jnp.array([[1.0, -2.0, 3.0, -1.0], [5.0, 0.0, 5.0, 2.0], [1.0, 0.0, jnp.nan, 2.0]])
+    nan = np.nan
+    np.testing.assert_array_equal(
+        winner_take_all(x, 2), [[0, 0, 3, -1], [5, 0, 0, 2], [nan, 0, 0, 2]]
+    )
+    np.testing.assert_array_equal(maxout(x, 2), [[3, -1], [5, 2], [nan, 2]])
 
 
 def test_only_winners_learn():

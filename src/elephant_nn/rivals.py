@@ -10,6 +10,7 @@ every unit, both learned. It is not the paper's network: tables that show both n
 """
 
 from collections.abc import Sequence
+from functools import reduce
 from itertools import pairwise
 from typing import SupportsFloat
 
@@ -27,41 +28,50 @@ def fuzzy_tiling(
     """Fuzzy tiling activation (Pan et al. 2021): every number becomes a soft one-hot code.
 
     The line from -bound to bound is cut into tiles of width w. A tile answers 1 to a number inside
-    it, and 1 - distance to a number closer than w outside it (the paper's eta = w), else 0.
+    it, and 1 - distance to a number closer than w outside it (the paper's eta = w), else 0. What
+    comes out has the first tile of all units, then the second, and so on.
     """
     if tiles < 1:
         raise ValueError(f"fuzzy_tiling: tiles must be 1 or more, got {tiles}")
     width = 2 * bound / tiles
-    left = width * jnp.arange(tiles) - bound
-    z = x[..., None]
-    outside = jnp.maximum(left - z, 0) + jnp.maximum(z - width - left, 0)
-    fuzzy = jnp.where(outside < width, outside, 1.0)
+    middle = (width * (jnp.arange(tiles) + 0.5) - bound)[:, None]
+    outside = jax.nn.relu(jnp.abs(x[..., None, :] - middle) - width / 2)
+    fuzzy = jnp.where(outside >= width, 1.0, outside)
     return (1 - fuzzy).reshape(*x.shape[:-1], x.shape[-1] * tiles)
 
 
 def winner_take_all(x: Float[Array, "... units"], group: int = 4) -> Float[Array, "... units"]:
     """Local winner-take-all (Srivastava et al. 2013): in each group only the largest passes.
 
-    Of equal winners the first one passes.
+    Of n units in groups of g, unit i competes with i + n/g, i + 2n/g and so on. Of equal winners
+    the first one passes.
     """
-    grouped = _in_groups(x, group, "winner_take_all")
-    winner = jnp.argmax(grouped, -1, keepdims=True) == jnp.arange(group)
-    return jnp.where(winner, grouped, 0).reshape(x.shape)
+    members = _in_groups(x, group, "winner_take_all")
+    best = reduce(jnp.maximum, members)
+    passed, free = [], jnp.ones(best.shape, bool)
+    for member in members:
+        wins = free & ~(member < best)  # where one is NaN, NaN passes
+        passed.append(jnp.where(wins, best, 0))
+        free = free & ~wins
+    return jnp.concatenate(passed, -1)
 
 
 def maxout(x: Float[Array, "... units"], group: int = 4) -> Float[Array, "... groups"]:
-    """Maxout (Goodfellow et al. 2013): the largest of each group is all that comes out."""
-    return _in_groups(x, group, "maxout").max(-1)
+    """Maxout (Goodfellow et al. 2013): the largest of each group is all that comes out.
+
+    Groups are those of `winner_take_all`.
+    """
+    return reduce(jnp.maximum, _in_groups(x, group, "maxout"))
 
 
-def _in_groups(x: Array, group: int, name: str) -> Array:
+def _in_groups(x: Array, group: int, name: str) -> list[Array]:
     units = x.shape[-1]
     if group < 1 or units % group:
         raise ValueError(
             f"{name}: {units} units cannot be cut into groups of {group}; choose a group that "
             f"divides {units}"
         )
-    return x.reshape(*x.shape[:-1], units // group, group)
+    return jnp.split(x, group, axis=-1)
 
 
 def normalised_emlp(
