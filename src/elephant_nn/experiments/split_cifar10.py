@@ -23,8 +23,14 @@ from elephant_nn.experiments.split_rows import (
 
 _CIFAR_COARSE: Grid = {
     "lr": (1e-6, 3e-7, 1e-7),
-    "a": (0.08, 0.16),
+    "a": (0.04, 0.08, 0.16),
     "sigma_bias": (0.16, 0.32, 0.64),
+}
+_CNN_COARSE: Grid = {
+    "lr": (1e-6, 3e-7, 1e-7),
+    "E": (1,),
+    "a": (0.04, 0.08),
+    "sigma_bias": (0.16, 0.32),
 }
 
 
@@ -48,7 +54,7 @@ def _cifar_entries() -> tuple[Entry, ...]:
             coarse={**FEWER_SPRINGS, "lr": (3e-7,)}, paper=(0.147, 0.010),
         ),
         new.elephant(
-            "ecnn", "ECNN", 1000, 1e-7, 1, 0.16, 0.32, coarse={**_CIFAR_COARSE, "E": (1,)},
+            "ecnn", "ECNN", 1000, 1e-7, 1, 0.16, 0.32, coarse=_CNN_COARSE,
             paper=(0.192, 0.004),
         ),
         new.plain("convmixer", "ConvMixer", 1000, 1e-6, 1, paper=(0.100, 0.0027)),
@@ -64,7 +70,7 @@ def _cifar_entries() -> tuple[Entry, ...]:
         new.entry("flymodel", "FlyModel", {"neurons": 10000, "lr": 0.01, "per_unit": 32}),
         new.elephant(
             "emlp", "EMLP", 10000, 1e-7, 1, 0.08, 0.64,
-            coarse={"lr": (3e-7, 1e-7, 3e-8), "E": (1,), "a": (0.08, 0.16),
+            coarse={"lr": (3e-7, 1e-7, 3e-8), "E": (1,), "a": (0.04, 0.08),
                     "sigma_bias": (0.32, 0.64)},
             paper=(0.239, 0.002),
         ),

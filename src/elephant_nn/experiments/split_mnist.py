@@ -36,10 +36,12 @@ _SPRINGS_COARSE: Grid = {
     "gamma": (0.5, 0.9, 0.999),
 }
 _CNN_COARSE: Grid = {
-    "lr": (1e-6, 3e-7),
-    "a": (0.08, 0.16),
-    "sigma_bias": (0.08, 0.16, 0.32),
+    "lr": (3e-6, 1e-6, 3e-7),
+    "E": (1,),
+    "a": (0.04, 0.08, 0.16),
+    "sigma_bias": (0.04, 0.16),
 }
+"""The dense layer of the CNN has inputs half as wide as pixels: its bells are narrower."""
 
 
 def _mnist_entries() -> tuple[Entry, ...]:

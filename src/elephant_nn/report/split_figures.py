@@ -59,8 +59,9 @@ def curves(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
         ax.set_xlabel("mini-batches seen")
         ax.set_xlim(0, None)
         ax.legend(
-            loc="upper left", fontsize=8.5, title="method (runs)", title_fontsize=8.5, frameon=False
-        )
+            loc="upper left", fontsize=8.5, title="method (runs)", title_fontsize=8.5,
+            frameon=True, framealpha=1, edgecolor="none",
+        )  # fmt: skip
     axes[0].set_ylim(0, min(1.0, 1.1 * highest))
     axes[0].set_ylabel("test accuracy, all classes")
     return drawn
