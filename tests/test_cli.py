@@ -134,7 +134,7 @@ def test_a_reader_that_leaves_early_or_closed_streams_do_no_harm(tmp_path):
     assert cut.returncode == 0
     assert "Traceback" not in cut.stderr
     assert (tmp_path / "cut" / "activations" / "figures" / "elephant-functions.png").exists()
-    assert shell(f"{command} {tmp_path}/closed 2>&-").returncode == 0
+    assert shell(f"{command} {tmp_path}/closed --methods relu 2>&-").returncode == 0
     assert list((tmp_path / "closed" / "activations" / "rows").iterdir())
 
 
@@ -158,15 +158,14 @@ def children_of(pid):
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-@pytest.mark.parametrize("shards_before_the_kill", [1, 6])
-def test_a_killed_sweep_goes_on_and_gives_the_same_rows(tmp_path, unbroken, shards_before_the_kill):
+def test_a_killed_sweep_goes_on_and_gives_the_same_rows(tmp_path, unbroken):
     with subprocess.Popen(
         [ELEPHANT, *SWEEP, "--out", str(tmp_path)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as victim:
         folder, deadline = rows_folder(tmp_path, "sine"), time.monotonic() + 60
-        while len(list(folder.glob("*.parquet"))) < shards_before_the_kill:
+        while len(list(folder.glob("*.parquet"))) < 4:
             assert time.monotonic() < deadline
             time.sleep(0.01)
         workers = children_of(victim.pid)

@@ -27,17 +27,15 @@ ACTIVATIONS = [*CLASSICAL.values(), elephant_activation(0.3, 4)]
 
 def by_hand(network, params, x, x_t):
     """Inner products of explicit gradients, one pair of points at a time."""
-    gradient = lambda v, k: jax.grad(lambda p: network.apply(p, v[None])[0, k])(params)
-    flat = lambda tree: jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(tree)])
+    slope = jax.jit(jax.grad(lambda p, v, k: network.apply(p, v[None])[0, k]))
     outputs = range(network.apply(params, x[:1]).shape[1])
+
+    def gradients(points):
+        flat = lambda tree: np.concatenate([leaf.ravel() for leaf in jax.tree.leaves(tree)])
+        return [[flat(slope(params, v, k)) for k in outputs] for v in points]
+
     return np.array(
-        [
-            [
-                [[flat(gradient(v, k)) @ flat(gradient(w, m)) for m in outputs] for k in outputs]
-                for w in x_t
-            ]
-            for v in x
-        ]
+        [[[[g @ h for h in hs] for g in gs] for hs in gradients(x_t)] for gs in gradients(x)]
     )
 
 
