@@ -11,9 +11,10 @@ from PIL import Image
 from elephant_nn.cli import main
 from elephant_nn.experiments import EXPERIMENTS
 from elephant_nn.experiments.rl import (
-    BUFFER_SETTINGS,
     BUFFERS,
     COPY_EVERY,
+    RATE_AND_UPDATES,
+    RL_ACROBOT,
     RL_BUFFERS,
     STEPS,
     life,
@@ -180,10 +181,16 @@ def test_what_the_paper_and_the_authors_code_fix():
     assert caps == [1000, 500, 2000, 500]
 
 
-def test_every_size_of_buffer_has_its_own_rate_and_number_of_updates():
+def test_sizes_of_the_tables_keep_their_settings_and_the_others_have_their_own():
     tuned = {
         (e.settings["task"], e.method, e.settings["buffer"]): (e.settings["lr"], e.settings["E"])
         for e in RL_BUFFERS.entries
     }
-    for (task, method), expected in BUFFER_SETTINGS.items():
-        assert tuple(tuned[task, method, buffer] for buffer in BUFFERS) == expected
+    assert len(tuned) == 2 * 2 * len(BUFFERS)
+    for (task, method), found in RATE_AND_UPDATES.items():
+        for buffer, setting in found.items():
+            assert tuned[task, method, buffer] == setting
+    table = {(e.method, e.settings["buffer"]): e.settings for e in RL_ACROBOT.entries}
+    for method, buffer in (("emlp", 32), ("mlp", 32), ("mlp", 10_000)):
+        mine = table[method, buffer]
+        assert tuned["acrobot", method, buffer] == (mine["lr"], mine["E"])

@@ -279,23 +279,39 @@ RL_PIXELCOPTER = _experiment(
 )
 
 
-Tuned = tuple[float, int]
+RATE_AND_UPDATES: Mapping[tuple[str, str], Mapping[int, tuple[float, int]]] = {
+    ("mountain-car", "emlp"): {
+        100: (3e-4, 1), 300: (3e-4, 2), 1_000: (1e-4, 2), 3_000: (3e-4, 1), 10_000: (1e-3, 1),
+    },
+    ("mountain-car", "mlp"): {100: (1e-3, 1), 300: (3e-3, 2), 1_000: (3e-3, 2), 3_000: (1e-3, 2)},
+    ("acrobot", "emlp"): {
+        100: (3e-5, 2), 300: (1e-4, 1), 1_000: (3e-5, 2), 3_000: (3e-5, 2), 10_000: (3e-5, 2),
+    },
+    ("acrobot", "mlp"): {100: (3e-4, 2), 300: (1e-3, 2), 1_000: (3e-4, 2), 3_000: (1e-3, 2)},
+}  # fmt: skip
+"""By task and method, lr and E of each size that the task's table lacks, as the sweep chose."""
 
-BUFFER_SETTINGS: Mapping[tuple[str, str], tuple[Tuned, ...]] = {
-    ("mountain-car", "emlp"): ((1e-3, 1),) * 6,
-    ("mountain-car", "mlp"): ((1e-3, 2),) * 3 + ((3e-3, 1),) * 3,
-    ("acrobot", "emlp"): ((1e-4, 1),) * 6,
-    ("acrobot", "mlp"): ((1e-3, 1),) * 3 + ((3e-4, 2),) * 3,
-}
-"""By task and method, for each of `BUFFERS`: rate and E, as `elephant sweep rl-buffers` chose."""
 
+def _sizes(experiment: Experiment, method: str) -> list[Entry]:
+    """A task's method with every size of buffer.
 
-def _with_buffer(task: str, entry: Entry, buffer: int, lr: float, updates: int) -> Entry:
-    """The row of a task with another size of the buffer; rate and E are searched anew."""
-    kind = entry.title.split(",")[0]
-    settings = {**entry.settings, "task": task, "buffer": buffer, "lr": lr, "E": updates}
-    grid = {"lr": RATES[:6], "E": (1, 2)}
-    return Entry(entry.method, f"{kind}, {task}, buffer {buffer:,}", settings, grid)
+    Sizes that the task's table has keep the settings found there; for others rate and E are
+    searched anew.
+    """
+    task = experiment.name.removeprefix("rl-")
+    in_the_table = {e.settings["buffer"]: e for e in experiment.entries if e.method == method}
+    found = RATE_AND_UPDATES[task, method]
+    entries = []
+    for buffer in BUFFERS:
+        settings = {**in_the_table.get(buffer, in_the_table[32]).settings, "task": task}
+        title = f"{method.upper()}, {task}, buffer {buffer:,}"
+        if buffer in in_the_table:
+            entries.append(Entry(method, title, settings))
+            continue
+        lr, updates = found[buffer]
+        settings |= {"buffer": buffer, "lr": lr, "E": updates}
+        entries.append(Entry(method, title, settings, {"lr": RATES[:6], "E": (1, 2)}))
+    return entries
 
 
 RL_BUFFERS = Experiment(
@@ -304,16 +320,17 @@ RL_BUFFERS = Experiment(
     source="beyond the paper",
     metrics=(Metric("return", "return", "higher", 1),),
     entries=tuple(
-        _with_buffer(task, entry, buffer, *tuned)
-        for task, experiment in (("mountain-car", RL_MOUNTAIN_CAR), ("acrobot", RL_ACROBOT))
-        for entry in (experiment.entries[0], experiment.entries[2])
-        for buffer, tuned in zip(BUFFERS, BUFFER_SETTINGS[task, entry.method], strict=True)
+        entry
+        for experiment in (RL_MOUNTAIN_CAR, RL_ACROBOT)
+        for method in ("emlp", "mlp")
+        for entry in _sizes(experiment, method)
     ),
     program=buffers_program,
     lanes=lambda cell: 5,
     seeds=10,
-    notes="Rate and E are chosen for every size on other seeds; width and bias of the EMLP are "
-    "those of the buffer of 32.",
+    notes="Sizes that are in the tables of the tasks have the settings chosen there. For others "
+    "rate and E are chosen here, on other seeds; width and bias of the EMLP are those of the "
+    "buffer of 32.",
     columns=("task", "buffer", "buffer_bytes"),
     intervals=True,
 )
