@@ -36,6 +36,13 @@ def test_only_winners_learn():
     np.testing.assert_array_equal(slopes, [0, 1, 0])
 
 
+def test_shapes_that_cannot_be_are_refused():
+    with pytest.raises(ValueError, match="bound must be above 0, got 0"):
+        fuzzy_tiling(jnp.ones(3), bound=0)
+    with pytest.raises(ValueError, match="got a=-1"):
+        normalised_emlp((2, 5, 3), a=-1)
+
+
 @pytest.mark.parametrize("activation", [maxout, winner_take_all])
 def test_groups_that_do_not_fit_are_refused(activation):
     with pytest.raises(ValueError, match="10 units cannot be cut into groups of 4"):

@@ -16,6 +16,7 @@ from typing import SupportsFloat
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Key
 
 from elephant_nn.activations import elephant, even_bias, fan_in_uniform
@@ -29,10 +30,13 @@ def fuzzy_tiling(
 
     The line from -bound to bound is cut into tiles of width w. A tile answers 1 to a number inside
     it, and 1 - distance to a number closer than w outside it (the paper's eta = w), else 0. What
-    comes out has the first tile of all units, then the second, and so on.
+    comes out has the first tile of all units, then the second, and so on. Numbers farther than a
+    tile beyond the bound switch all of their tiles off, so choose it to cover what comes in.
     """
     if tiles < 1:
         raise ValueError(f"fuzzy_tiling: tiles must be 1 or more, got {tiles}")
+    if not isinstance(bound, jax.core.Tracer) and not np.all(np.asarray(bound) > 0):
+        raise ValueError(f"fuzzy_tiling: bound must be above 0, got {bound}")
     width = 2 * bound / tiles
     middle = (width * (jnp.arange(tiles) + 0.5) - bound)[:, None]
     outside = jax.nn.relu(jnp.abs(x[..., None, :] - middle) - width / 2)
@@ -90,6 +94,7 @@ def normalised_emlp(
     so they stay above 0. The defaults are those of the authors' later code for all four tasks.
     """
     check_sizes(sizes, "normalised_emlp")
+    elephant(0.0, a, d)  # complains about a width or a sharpness that cannot be
     weight = fan_in_uniform()
 
     def init(key: Key[Array, ""]) -> Params:

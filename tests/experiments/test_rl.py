@@ -150,7 +150,7 @@ def test_playing_trains_once_then_uses_what_was_learned(short, tmp_path, capsys)
 
 def test_playing_refuses_what_it_does_not_know(capsys):
     assert main(["play", "sine"]) == 2
-    assert "no experiment with an agent 'sine'" in capsys.readouterr().err
+    assert "sine has no agent to show; there are: rl-mountain-car" in capsys.readouterr().err
     assert main(["play", "rl-catcher", "--method", "nothing"]) == 2
     assert main(["play", "rl-catcher", "--buffer", "33"]) == 2
     assert "there is: 32" in capsys.readouterr().err

@@ -45,7 +45,15 @@ def test_replay_is_uniform_with_replacement():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"updates": 0}, {"batch": 0}, {"copy_every": 0}, {"discount": 9.0}, {"explore": -3.0}],
+    [
+        {"updates": 0},
+        {"batch": 0},
+        {"copy_every": 0},
+        {"warm_up": 0},
+        {"buffer": -1},
+        {"discount": 9.0},
+        {"explore": -3.0},
+    ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong):
     (name,) = wrong
@@ -56,6 +64,8 @@ def test_settings_that_make_no_sense_are_refused(wrong):
 def test_a_network_of_the_wrong_size_is_refused():
     with pytest.raises(ValueError, match="it needs 2 inputs and 3 outputs"):
         dqn(mountain_car(), mlp((2, 5, 5)), optax.sgd(0.1))
+    with pytest.raises(ValueError, match="does not take 2 numbers: it needs 2 inputs and 3"):
+        dqn(mountain_car(), mlp((4, 5, 3)), optax.sgd(0.1))
 
 
 def test_a_replay_of_nothing_is_refused():

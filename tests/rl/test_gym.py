@@ -1,5 +1,7 @@
 """The four environments as Gymnasium's, held to Gymnasium's own checks."""
 
+import subprocess
+import sys
 import warnings
 
 import gymnasium
@@ -97,15 +99,39 @@ def test_wrong_calls_say_how_to_put_them_right():
         make_environment("pong")
     with pytest.raises(ValueError, match="mountain-car has no option truncating; it has: cap"):
         make_environment("mountain-car", truncating=True)
-    with pytest.raises(ValueError, match="cap must be 1 step or more, got 0"):
+    with pytest.raises(ValueError, match="cap must be a whole number of steps, 1 or more, got 0"):
         make_environment("catcher", cap=0)
     assert len(TASKS) == 4
+
+
+def test_seeds_of_a_vector_are_those_of_single_games():
+    games = gymnasium.make_vec("elephant_nn/Acrobot-v0", num_envs=3)
+    alone = gymnasium.make("elephant_nn/Acrobot-v0")
+    starts = lambda seeds: np.stack([alone.reset(seed=seed)[0] for seed in seeds])
+    np.testing.assert_array_equal(games.reset(seed=7)[0], starts([7, 8, 9]))
+    np.testing.assert_array_equal(games.reset(seed=[5, 1, 5])[0], starts([5, 1, 5]))
+    assert len(np.unique(games.reset()[0], axis=0)) == 3
+    with pytest.raises(ValueError, match="3 environments, but 2 seeds"):
+        games.reset(seed=[1, 2])
+    with pytest.raises(ValueError, match="reset_mask is for environments that wait"):
+        games.reset(options={"reset_mask": np.array([True, False, True])})
+
+
+def test_processes_can_be_forked_for_them():
+    # In a process of its own: here JAX has run, and what has run must not be forked.
+    code = (
+        "import gymnasium, elephant_nn.rl.gym\n"
+        "games = gymnasium.make_vec('elephant_nn/Pixelcopter-v0', 2, 'async')\n"
+        "assert games.reset(seed=0)[0].shape == (2, 7)\n"
+        "games.close()\n"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=120)
 
 
 def test_wrong_vectors_are_refused():
     with pytest.raises(ValueError, match="render_mode must be None or one of rgb_array"):
         Games("catcher", num_envs=2, render_mode="human")
-    with pytest.raises(ValueError, match="num_envs must be 1 or more, got 0"):
+    with pytest.raises(ValueError, match="num_envs must be a whole number, 1 or more, got 0"):
         Games("catcher", num_envs=0)
     games = Games("catcher", num_envs=3)
     games.reset(seed=0)

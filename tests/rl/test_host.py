@@ -58,6 +58,10 @@ def test_it_learns_and_a_seed_is_a_life():
         ({"action_space": gymnasium.spaces.Box(0, 1, (2,))}, "a few numbered actions"),
         ({"observation_space": gymnasium.spaces.Discrete(4)}, "FlattenObservation"),
         ({"action_space": gymnasium.spaces.Discrete(5)}, "it needs 1 inputs and 5 outputs"),
+        (
+            {"observation_space": gymnasium.spaces.Box(0, 1, (3,))},
+            "it needs 3 inputs and 2 outputs",
+        ),
     ],
 )
 def test_environments_that_do_not_fit_are_named(change, says):
@@ -68,8 +72,27 @@ def test_environments_that_do_not_fit_are_named(change, says):
         train(game, mlp((1, 4, 2)), optax.sgd(0.1), steps=1)
 
 
-def test_numbers_that_are_not_finite_are_refused():
+@pytest.mark.parametrize(
+    ("shown", "says"),
+    [
+        ([[np.nan]], "not finite"),
+        ([[1e300]], "not finite in float32"),
+        ([0, 1], "showed 2 numbers"),
+    ],
+)
+def test_observations_that_cannot_be_learned_are_refused(shown, says):
     game = Lamp()
-    game._show = lambda: np.array([[np.nan]], np.float32)
-    with pytest.raises(ValueError, match="not finite"):
+    game._show = lambda: np.array(shown)
+    with pytest.raises(ValueError, match=says):
         train(game, mlp((1, 4, 2)), optax.sgd(0.1), steps=1)
+
+
+def test_rewards_that_are_not_finite_are_refused():
+    game = gymnasium.wrappers.TransformReward(Lamp(), lambda reward: np.nan)
+    with pytest.raises(ValueError, match="a reward that is not finite: nan"):
+        train(game, mlp((1, 4, 2)), optax.sgd(0.1), steps=1)
+
+
+def test_a_life_that_diverged_is_said_to():
+    with pytest.raises(FloatingPointError, match="lower the rate"):
+        train(Lamp(), mlp((1, 4, 2)), optax.sgd(np.nan), Dqn(warm_up=1), steps=10)

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from elephant_nn.networks import Network
+from elephant_nn.networks import Network, mlp
 from elephant_nn.rl import make_environment
 from elephant_nn.rl.policy import evaluate, film, write_gif
 
@@ -47,3 +47,21 @@ def test_a_film_is_as_long_as_the_episode():
 def test_a_film_of_nothing_is_refused(tmp_path):
     with pytest.raises(ValueError, match="no pictures"):
         write_gif(tmp_path / "film.gif", [])
+
+
+def test_agents_that_cannot_play_are_refused(tmp_path):
+    environment, key = make_environment("mountain-car"), jax.random.key(0)
+    larger = mlp((2, 4, 7))
+    for act in (evaluate, film):
+        with pytest.raises(ValueError, match="it needs 2 inputs and 3 outputs"):
+            act(environment, larger, larger.init(key), key)
+    fitting = mlp((2, 4, 3))
+    diverged = jax.tree.map(lambda leaf: leaf * jnp.nan, fitting.init(key))
+    with pytest.raises(ValueError, match="its training diverged"):
+        evaluate(environment, fitting, diverged, key)
+    with pytest.raises(ValueError, match="episodes must be 1 or more, got 0"):
+        evaluate(environment, PUMP, (), key, episodes=0)
+    with pytest.raises(ValueError, match="frames must be 1 or more, got -5"):
+        film(environment, PUMP, (), key, frames=-5)
+    with pytest.raises(ValueError, match="frames_a_second must be above 0, got 0"):
+        write_gif(tmp_path / "film.gif", [np.zeros((2, 2, 3), np.uint8)], 0)

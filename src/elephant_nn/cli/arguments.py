@@ -46,7 +46,9 @@ def named_entries(experiment: Experiment, methods: str, neurons: str, several: b
     if methods:
         wanted = [name.strip() for name in methods.split(",") if name.strip()]
         everywhere = {e.method for other in EXPERIMENTS.values() for e in other.entries}
-        methods_known = sorted(everywhere) if several else [entry.method for entry in entries]
+        methods_known = (
+            sorted(everywhere) if several else list(dict.fromkeys(e.method for e in entries))
+        )
         for name in wanted:
             known(name, methods_known, f"method of {experiment.name}")
         entries = [entry for entry in entries if entry.method in wanted]

@@ -10,7 +10,7 @@ from elephant_nn.cli.arguments import Count, Folder, Name, UsageError, known
 from elephant_nn.cli.running import run_and_report, stored_rows
 from elephant_nn.experiments import EXPERIMENTS
 from elephant_nn.experiments.spec import SELECTION_SEED, Experiment
-from elephant_nn.files import write_whole
+from elephant_nn.files import make_folder, write_whole
 from elephant_nn.rl import TASKS
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ def play(
         frames: the film is cut after so many.
         out: folder of the store; the film goes into its figures.
     """
+    if name in EXPERIMENTS and name not in PLAYED:
+        raise UsageError(f"{name} has no agent to show; there are: {', '.join(PLAYED)}")
     experiment = EXPERIMENTS[known(name, PLAYED, "experiment with an agent")]
     known(method, list(dict.fromkeys(e.method for e in experiment.entries)), "method")
     entries = {e.settings["buffer"]: e for e in experiment.entries if e.method == method}
@@ -68,6 +70,7 @@ def play(
     from elephant_nn.rl.policy import evaluate, film, write_gif
 
     cell = experiment.cells(entry, [entry.settings], [seed])[0]
+    figures = make_folder(out / name / "figures")
     params = _learned(experiment, cell, out)
     if params is None:
         return 1
@@ -78,10 +81,10 @@ def play(
     se = float(returns.std(ddof=1) / np.sqrt(episodes)) if episodes > 1 else None
     print(
         f"{experiment.title}, {entry.title}, seed {seed}: greedy return "
-        f"{number(float(returns.mean()), se, 1)} ({episodes} episodes)"
+        f"{number(float(returns.mean()), se, 1)} ({episodes} episode{'s' * (episodes > 1)})"
     )
     pictures, earned = film(environment, network, params, film_key, frames)
-    path = out / name / "figures" / f"{name}-{method}-{entry.settings['buffer']}-{seed}.gif"
+    path = figures / f"{name}-{method}-{entry.settings['buffer']}-{seed}.gif"
     print(f"film of an episode with return {earned:.1f}: {write_gif(path, pictures)}")
     return 0
 

@@ -123,8 +123,7 @@ def choices(experiment: Experiment, rows: pl.DataFrame) -> Grid:
             [
                 _name(row.entry, experiment),
                 ", ".join(f"{axis}={choice.hyper[axis]}" for axis in grid),
-                f"{len(row.entry.candidates(coarse=choice.coarse))} of "
-                f"{len(row.entry.candidates())}",
+                f"{tried_settings(rows, experiment, row.entry)} of {len(row.entry.candidates())}",
                 f"{ours(choice.summary, metric)} ({choice.summary.runs})",
                 *([_peeked(choice.peeked, metric)] if experiment.peeked else []),
                 f"{ours(row.fresh, metric)} ({row.fresh.runs})",

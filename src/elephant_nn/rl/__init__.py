@@ -27,6 +27,7 @@ def make_environment(task: str, **options: Any) -> "Environment":
         raise ValueError(
             f"{task} has no option {', '.join(sorted(unknown))}; it has: {', '.join(allowed)}"
         )
-    if options.get("cap", 1) < 1:
-        raise ValueError(f"cap must be 1 step or more, got {options['cap']}")
+    cap = options.get("cap", 1)
+    if not isinstance(cap, int) or cap < 1:
+        raise ValueError(f"cap must be a whole number of steps, 1 or more, got {cap!r}")
     return makers[task](**options)

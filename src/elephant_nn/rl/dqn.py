@@ -37,11 +37,13 @@ class Dqn:
 
     def __post_init__(self) -> None:
         for name in ("buffer", "batch", "updates", "warm_up", "copy_every"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"Dqn: {name} must be 1 or more, got {getattr(self, name)}")
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"Dqn: {name} must be a whole number, 1 or more, got {value!r}")
         for name in ("discount", "explore"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"Dqn: {name} must be from 0 to 1, got {getattr(self, name)}")
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not 0 <= value <= 1:
+                raise ValueError(f"Dqn: {name} must be a number from 0 to 1, got {value!r}")
 
 
 class Mind(NamedTuple):
@@ -78,7 +80,9 @@ def q_learning(
     Targets are masked where an episode terminated; a truncated one is continued by its value. The
     exploration falls from 1 to `explore` over the first `warm_up` steps.
     """
-    _check_fit(network, size, actions)
+    if not isinstance(settings, Dqn):
+        raise TypeError(f"settings must be a Dqn, such as Dqn(buffer=32), got {settings!r}")
+    check_fit(network, size, actions)
 
     def init(key: Array) -> Mind:
         params = network.init(key)
@@ -126,16 +130,21 @@ def q_learning(
     return Learning(init, act, experience)
 
 
-def _check_fit(network: Network, size: int, actions: int) -> None:
-    values = jax.eval_shape(
-        lambda key, x: network.apply(network.init(key), x),
-        jax.random.key(0),
-        jax.ShapeDtypeStruct((1, size), jnp.float32),
-    )
+def check_fit(network: Network, size: int, actions: int) -> None:
+    """A network must take an observation's numbers and give a value for every action."""
+    needed = f"it needs {size} inputs and {actions} outputs"
+    try:
+        values = jax.eval_shape(
+            lambda key, x: network.apply(network.init(key), x),
+            jax.random.key(0),
+            jax.ShapeDtypeStruct((1, size), jnp.float32),
+        )
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the network does not take {size} numbers: {needed} ({error})") from error
     if values.shape != (1, actions):
         raise ValueError(
             f"the network makes {values.shape[1:]} values of {size} numbers, but there are "
-            f"{actions} actions: it needs {size} inputs and {actions} outputs"
+            f"{actions} actions: {needed}"
         )
 
 

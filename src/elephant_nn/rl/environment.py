@@ -60,7 +60,10 @@ class Environment:
         return self.begin(jax.random.uniform(key, (self.reset_draws,)))
 
     def step(self, state: State, action: Int[Array, ""] | int, key: Key[Array, ""]) -> Transition:
-        """One step. What follows a step that ended the episode is up to you: `reset`."""
+        """One step. What follows a step that ended the episode is up to you: `reset`.
+
+        Actions are not checked, so that steps compile: one outside 0 to `actions` - 1 is undefined.
+        """
         action = jnp.asarray(action, jnp.int32)
         return self.advance(state, action, jax.random.uniform(key, (self.step_draws,)))
 

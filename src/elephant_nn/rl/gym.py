@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
+from gymnasium.utils.seeding import np_random
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
@@ -123,7 +124,7 @@ class Game(gymnasium.Env[np.ndarray, np.int64]):
             ) from error
         picture = self._picture()
         if self._window is None:
-            pygame.init()
+            pygame.display.init()  # not pygame.init(), which starts sound as well
             self._window = pygame.display.set_mode(picture.shape[1::-1])
             self._clock = pygame.time.Clock()
         surface = pygame.surfarray.make_surface(picture.swapaxes(0, 1))
@@ -157,8 +158,8 @@ class Games(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         from elephant_nn.rl import make_environment
 
         _check_mode(render_mode, self.metadata["render_modes"])
-        if num_envs < 1:
-            raise ValueError(f"num_envs must be 1 or more, got {num_envs}")
+        if not isinstance(num_envs, int) or num_envs < 1:
+            raise ValueError(f"num_envs must be a whole number, 1 or more, got {num_envs!r}")
         self.environment = environment = make_environment(task, **options)
         self.num_envs, self.render_mode = num_envs, render_mode
         self.single_observation_space, self.single_action_space = _spaces(environment)
@@ -190,14 +191,32 @@ class Games(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     def reset(
         self, *, seed: Any = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Start all. The i-th starts as a `Game` with seed + i, or with the i-th of the seeds."""
         import jax
 
-        super().reset(seed=seed)
-        self._key = jax.random.key(int(self.np_random.integers(2**31)))
-        self._key, key = jax.random.split(self._key)
-        self._state = self._reset(jax.random.split(key, self.num_envs))
+        if options and "reset_mask" in options:
+            raise ValueError(
+                "reset_mask is for environments that wait to be reset; these start anew by "
+                "themselves at the step after their end"
+            )
+        seeds = self._seeds(seed)
+        super().reset(seed=seeds[0])
+        rngs = [self.np_random if s is None else np_random(s)[0] for s in seeds]
+        keys = [jax.random.key(int(rng.integers(2**31))) for rng in rngs]
+        self._key = jax.random.fold_in(keys[0], 0)
+        self._state = self._reset(jax.vmap(jax.random.split)(jax.numpy.stack(keys))[:, 1])
         self._over = np.zeros(self.num_envs, bool)
         return np.asarray(self._observe(self._state)), {}
+
+    def _seeds(self, seed: Any) -> list[int | None]:
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, int | np.integer):
+            return [int(seed) + i for i in range(self.num_envs)]
+        seeds = list(seed)
+        if len(seeds) != self.num_envs:
+            raise ValueError(f"there are {self.num_envs} environments, but {len(seeds)} seeds")
+        return seeds
 
     def step(
         self, actions: Any

@@ -5,8 +5,8 @@
     from elephant_nn.rl.host import train
 
     game = gymnasium.make("CartPole-v1")
-    network = emlp((4, 1000, 2), a=0.16, sigma_bias=0.32, output_bias=True)
-    life = train(game, network, optax.rmsprop(3e-4, decay=0.999), steps=20_000)
+    network = emlp((4, 1000, 2), a=0.32, sigma_bias=0.64, output_bias=True)
+    life = train(game, network, optax.rmsprop(1e-4, decay=0.999), steps=20_000)
     print(life.returns[-10:])
 
 The same agent as in `elephant_nn.rl.dqn`, but slower: there the environment is compiled as well.
@@ -50,6 +50,8 @@ def train(
         network: from as many inputs as an observation has numbers to as many outputs as actions.
         report: called every thousand steps with the steps done and their number.
     """
+    if steps < 1:
+        raise ValueError(f"steps must be 1 or more, got {steps}")
     size, actions, first = _shape(game)
     learning = q_learning(size, actions, network, optimiser, settings)
     act = jax.jit(learning.act)
@@ -66,16 +68,20 @@ def train(
         time = np.int32(step)
         action = act(mind.params, seen, time, draws[:2])
         after, reward, terminated, truncated, _ = game.step(first + int(action))
-        after = _numbers(after, size)
+        after, reward = _numbers(after, size), float(reward)
+        if not np.isfinite(np.float32(reward)):
+            raise ValueError(f"the environment gave a reward that is not finite: {reward}")
         transition = (seen, action, np.float32(reward), np.bool_(terminated), after)
         mind = experience(mind, transition, time, draws[2:])
-        seen, earned = after, earned + float(reward)
+        seen, earned = after, earned + reward
         if terminated or truncated:
             returns.append(earned)
             ends.append(step)
             seen, earned = _numbers(game.reset()[0], size), 0.0
         if (step + 1) % 1000 == 0:
             report(step + 1, steps)
+    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(mind.params)):
+        raise FloatingPointError("training diverged: parameters are not finite; lower the rate")
     return Life(mind.params, np.array(returns, float), np.array(ends, int))
 
 
@@ -83,7 +89,10 @@ def _shape(game: gymnasium.Env[Any, Any]) -> tuple[int, int, int]:
     """Numbers of an observation, number of actions, and the first action."""
     actions, seen = game.action_space, game.observation_space
     if not isinstance(actions, gymnasium.spaces.Discrete):
-        raise ValueError(f"DQN needs a few numbered actions (Discrete), got {actions}")
+        raise ValueError(
+            f"DQN needs a few numbered actions (Discrete), got {actions}; number some actions in a "
+            "gymnasium.ActionWrapper, and train in one environment, not in a vector of them"
+        )
     if not isinstance(seen, gymnasium.spaces.Box):
         raise ValueError(
             f"DQN needs observations that are vectors (Box), got {seen}; wrap the environment, "
@@ -93,7 +102,11 @@ def _shape(game: gymnasium.Env[Any, Any]) -> tuple[int, int, int]:
 
 
 def _numbers(observation: Any, size: int) -> Float[np.ndarray, " size"]:
-    numbers = np.asarray(observation, np.float32).reshape(size)
+    shown = np.asarray(observation)
+    if shown.size != size:
+        raise ValueError(f"the environment showed {shown.size} numbers, its space has {size}")
+    with np.errstate(over="ignore"):
+        numbers = shown.astype(np.float32).reshape(size)
     if not np.isfinite(numbers).all():
-        raise ValueError(f"the environment showed numbers that are not finite: {numbers}")
+        raise ValueError(f"the environment showed numbers that are not finite in float32: {shown}")
     return numbers

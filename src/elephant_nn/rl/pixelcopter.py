@@ -108,11 +108,11 @@ def pixelcopter(cap: int = 500, *, truncating: bool = False) -> Environment:
     reports it as top, and nine more as bottom, though the block reaches four up and five down).
     """
     scene, path = cave(cap, truncating), block_path()
-    place = jnp.asarray(_pixel(path, truncating), jnp.int32)
-    where = jnp.asarray(path, jnp.float32)
-    behind = jnp.asarray(path <= PLAYER_X)
-    under, left = jnp.asarray(scene.under), jnp.asarray(scene.left, jnp.float32)
+    place, where = _pixel(path, truncating).astype(np.int32), path.astype(np.float32)
+    behind, under, left = path <= PLAYER_X, scene.under, scene.left.astype(np.float32)
     oldest = path.shape[1] - 1
+    # Tables stay NumPy's until a step is traced: nothing that runs JAX may come before a fork.
+    at = lambda table, *index: jnp.asarray(table)[index]
 
     def new_block(draws: Array) -> Block:
         return Block(48 + whole(draws[0], 24), 12 + whole(draws[1], 24), jnp.int32(0))
@@ -124,7 +124,7 @@ def pixelcopter(cap: int = 500, *, truncating: bool = False) -> Environment:
         return CopterState(start, 0 * start, new_block(draws), gone, seed, jnp.int32(0))
 
     def hit(block: Block, y: Array) -> Array:
-        x, row = place[block.born - 48, block.age], pixel(y, truncating)
+        x, row = at(place, block.born - 48, block.age), pixel(y, truncating)
         beside = (x - 2 < PLAYER_X + 1) & (x + 2 > PLAYER_X - 1)
         return beside & (block.y - 4 < row + 1) & (block.y + 5 > row - 1)
 
@@ -137,22 +137,22 @@ def pixelcopter(cap: int = 500, *, truncating: bool = False) -> Environment:
             b._replace(age=jnp.minimum(b.age + 1, oldest)) for b in (state.block, state.passed)
         )
         crashed = hit(block, y) | hit(passed, y) | (y < 6) | (y > 42)
-        for column in under[time]:
+        for column in at(under, time):
             center = middle(scene, state.seed, column)
             scraped = (y - _PLAYER <= center - GAP) | (y >= center + GAP)
             crashed |= (column >= 0) & scraped
-        done = behind[block.born - 48, block.age]
+        done = at(behind, block.born - 48, block.age)
         keep = lambda new, old: jnp.where(done, new, old)
         passed = Block(*map(keep, block, passed))
         block = Block(*map(keep, new_block(draws), block))
-        reward = left[time] + done - 5.0 * crashed
+        reward = at(left, time) + done - 5.0 * crashed
         new = CopterState(y, momentum, block, passed, state.seed, time)
         return Transition(new, observe(new), reward, crashed, ~crashed & (time >= cap))
 
     def observe(state: CopterState) -> Array:
-        center = middle(scene, state.seed, under[state.time, 0])
+        center = middle(scene, state.seed, at(under, state.time, 0))
         block = state.block
-        distance = where[block.born - 48, block.age] - PLAYER_X
+        distance = at(where, block.born - 48, block.age) - PLAYER_X
         above, below = state.y - (center - GAP), center + GAP - state.y
         height = block.y.astype(jnp.float32)
         return jnp.stack([state.y, state.momentum, above, below, distance, height, height + 9])

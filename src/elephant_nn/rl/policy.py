@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Key
 
 from elephant_nn.files import write_whole
 from elephant_nn.networks import Network, Params
+from elephant_nn.rl.dqn import check_fit
 from elephant_nn.rl.environment import Environment, State
 from elephant_nn.rl.pictures import Picture
 
@@ -25,6 +26,9 @@ def evaluate(
     episodes: int = 20,
 ) -> Float[Array, " episodes"]:
     """Returns of episodes in which the action of highest value is always taken."""
+    if episodes < 1:
+        raise ValueError(f"evaluate: episodes must be 1 or more, got {episodes}")
+    _check(environment, network, params)
     keys = jax.random.split(key, episodes)
     play = partial(_play, environment, network, params)
     return jax.jit(jax.vmap(lambda key: play(key)[2]))(keys)
@@ -38,10 +42,19 @@ def film(
     frames: int = 1000,
 ) -> tuple[list[Picture], float]:
     """The pictures of one greedy episode, the first `frames` of them, and its return."""
+    if frames < 1:
+        raise ValueError(f"film: frames must be 1 or more, got {frames}")
+    _check(environment, network, params)
     states, length, earned = jax.jit(partial(_play, environment, network, params))(key)
     states, length = jax.device_get((states, length))
     frame = lambda i: environment.draw(jax.tree.map(lambda leaf: leaf[i], states))
     return [frame(i) for i in range(min(int(length), frames))], float(earned)
+
+
+def _check(environment: Environment, network: Network, params: Params) -> None:
+    check_fit(network, environment.size, environment.actions)
+    if not all(jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(params)):
+        raise ValueError("the agent's parameters are not finite: its training diverged")
 
 
 def _play(
@@ -65,14 +78,16 @@ def _play(
     return seen, 1 + jnp.sum(~over), last[2]
 
 
-def write_gif(path: Path, pictures: Sequence[Picture], frames_a_second: float = 30) -> Path:
+def write_gif(path: Path | str, pictures: Sequence[Picture], frames_a_second: float = 30) -> Path:
     """An animation that any browser plays, in a loop."""
     from PIL import Image
 
     if not pictures:
         raise ValueError("write_gif: there are no pictures to write")
+    if not frames_a_second > 0:
+        raise ValueError(f"write_gif: frames_a_second must be above 0, got {frames_a_second}")
     first, *rest = (Image.fromarray(np.asarray(picture)) for picture in pictures)
     content = io.BytesIO()
     pause = round(1000 / frames_a_second)
     first.save(content, "GIF", save_all=True, append_images=rest, duration=pause, loop=0)
-    return write_whole(path, content.getvalue())
+    return write_whole(Path(path), content.getvalue())

@@ -53,7 +53,7 @@ def run_cells(
     workers: int,
     keep: bool = False,
     report: Report = lambda done, total: None,
-    checkpoint_seconds: float = 30.0,
+    checkpoint_seconds: float = 10.0,
 ) -> Outcome:
     """Run all cells of one experiment that the store does not hold yet.
 

@@ -88,7 +88,7 @@ def _all_finite(carry: Carry) -> jax.Array:
     return jnp.all(jnp.array([jnp.isfinite(leaf).all() for leaf in floats] or [True]))
 
 
-def run_shard(shard: Shard, scratch: Path, checkpoint_seconds: float = 30.0) -> list[Row]:
+def run_shard(shard: Shard, scratch: Path, checkpoint_seconds: float = 10.0) -> list[Row]:
     """Run a shard, from its checkpoint if there is one, and return one row a cell.
 
     Checkpoints and progress go to `scratch`; chunks are the same whether or not the run was
