@@ -193,31 +193,37 @@ def _rival(
     )
 
 
-def _rivals(fta: float, lwta: float, maxout: float, later: float) -> tuple[Entry, ...]:
+def _rivals(
+    fta: tuple[float, float],
+    lwta: tuple[float, int],
+    maxout: tuple[float, int],
+    later: tuple[float, float, float],
+) -> tuple[Entry, ...]:
+    """Rate and bound of FTA, rates and groups, rate and a and sigma_bias of the later EMLP."""
     groups = {"group": (2, 5, 10)}
     widths = {"a": (0.1, 0.2, 0.4), "sigma_bias": (0.2, 0.4, 0.8)}
     bounds = {"bound": (0.5, 1.0, 2.0, 4.0, 20.0)}
-    shape = {"a": 0.2, "sigma_bias": 0.4, "d": 4}
+    shape = {"a": later[1], "sigma_bias": later[2], "d": 4}
     few = {"a": (0.2,), "sigma_bias": (0.4,)}
     return (
-        _rival("fta", "FTA", fta, {"bound": 2.0, "tiles": 20}, bounds, bound=(2.0, 20.0)),
-        _rival("lwta", "LWTA", lwta, {"group": 5}, groups, group=(5,)),
-        _rival("maxout", "maxout", maxout, {"group": 5}, groups, group=(5,)),
-        _rival("later-emlp", "later EMLP", later, shape, widths, **few),
+        _rival("fta", "FTA", fta[0], {"bound": fta[1], "tiles": 20}, bounds, bound=(2.0, 20.0)),
+        _rival("lwta", "LWTA", lwta[0], {"group": lwta[1]}, groups, group=(5,)),
+        _rival("maxout", "maxout", maxout[0], {"group": maxout[1]}, groups, group=(5,)),
+        _rival("later-emlp", "later EMLP", later[0], shape, widths, **few),
     )
 
 
 NOTES = (
-    "A run's number is the mean return of the last tenth of its training episodes, exploration "
-    "included. The interval is the 95% percentile bootstrap of the mean. FTA, LWTA, maxout and the "
-    "later EMLP (layer normalisation, learned widths and heights) are not in the paper; the "
-    "authors' later work compares them; their settings are guesses where the sweep's table lacks "
-    "them, and their grids have E = 1 only. Catcher and Pixelcopter "
-    "round to pixels as pygame does since 2.3."
+    "The mean return of the last tenth of a run's training episodes, exploration included; 95% "
+    "percentile bootstrap interval of the mean over runs. FTA, LWTA, maxout and the later EMLP are "
+    "not in the paper: their settings are guesses where the sweep's table lacks them."
 )
+PIXEL_NOTES = f"{NOTES} Positions are rounded to pixels as pygame does since 2.3."
 
 
-def _experiment(task: str, title: str, program: Any, entries: tuple[Entry, ...]) -> Experiment:
+def _experiment(
+    task: str, title: str, program: Any, entries: tuple[Entry, ...], notes: str = NOTES
+) -> Experiment:
     return Experiment(
         name=f"rl-{task}",
         title=title,
@@ -227,7 +233,7 @@ def _experiment(task: str, title: str, program: Any, entries: tuple[Entry, ...])
         program=program,
         lanes=lambda cell: 5,
         seeds=10,
-        notes=NOTES,
+        notes=notes,
         columns=("buffer_bytes",),
         intervals=True,
     )
@@ -241,7 +247,7 @@ RL_MOUNTAIN_CAR = _experiment(
         _emlp(32, 1e-3, 1, 0.08, 1.28),
         _mlp(32, 1e-3, 2),
         _mlp(10_000, 3e-3, 1),
-        *_rivals(3e-4, 3e-4, 3e-4, 3e-4),
+        *_rivals((1e-3, 0.5), (3e-6, 2), (3e-6, 2), (1e-4, 0.1, 0.4)),
     ),
 )
 RL_ACROBOT = _experiment(
@@ -252,7 +258,7 @@ RL_ACROBOT = _experiment(
         _emlp(32, 1e-4, 1, 0.16, 1.28),
         _mlp(32, 1e-3, 1),
         _mlp(10_000, 3e-4, 2),
-        *_rivals(3e-4, 3e-4, 3e-4, 3e-4),
+        *_rivals((3e-4, 2.0), (3e-4, 5), (3e-4, 5), (3e-4, 0.2, 0.4)),
     ),
 )
 RL_CATCHER = _experiment(
@@ -263,8 +269,9 @@ RL_CATCHER = _experiment(
         _emlp(32, 1e-5, 1, 0.08, 0.16, COARSE["catcher"]),
         _mlp(32, 3e-5, 1),
         _mlp(10_000, 1e-4, 1),
-        *_rivals(1e-4, 1e-4, 1e-4, 1e-4),
+        *_rivals((1e-4, 2.0), (1e-4, 5), (1e-4, 5), (1e-4, 0.2, 0.4)),
     ),
+    PIXEL_NOTES,
 )
 RL_PIXELCOPTER = _experiment(
     "pixelcopter",
@@ -274,8 +281,9 @@ RL_PIXELCOPTER = _experiment(
         _emlp(32, 3e-5, 1, 0.64, 1.28, COARSE["pixelcopter"]),
         _mlp(32, 3e-5, 1),
         _mlp(10_000, 1e-4, 1),
-        *_rivals(1e-4, 1e-4, 1e-4, 1e-4),
+        *_rivals((1e-4, 2.0), (1e-4, 5), (1e-4, 5), (1e-4, 0.2, 0.4)),
     ),
+    PIXEL_NOTES,
 )
 
 
