@@ -42,10 +42,16 @@ results-classes: $(VENV)/run
 # What docs/results says of reinforcement learning, likewise; from nothing about a day.
 results-rl: $(VENV)/run
 	$(BIN)/python docs/results/collect.py --restore "$(OUT)"
-	$(BIN)/elephant sweep rl-mountain-car rl-acrobot --seeds 2 --finalists 8 --out "$(OUT)"
-	$(BIN)/elephant sweep rl-catcher rl-pixelcopter --coarse --seeds 1 --finalists 2 --out "$(OUT)"
-	$(BIN)/elephant sweep rl-buffers --seeds 2 --out "$(OUT)"
-	$(BIN)/elephant reproduce rl-mountain-car rl-acrobot rl-catcher rl-pixelcopter rl-buffers --out "$(OUT)"
+	$(BIN)/elephant sweep rl-mountain-car rl-acrobot --methods emlp,mlp --seeds 2 --finalists 8 --out "$(OUT)"
+	$(BIN)/elephant sweep rl-mountain-car --methods fta,lwta,maxout,later-emlp --seeds 1 --finalists 2 --out "$(OUT)"
+	$(BIN)/elephant sweep rl-acrobot --methods fta,lwta,maxout,later-emlp --coarse --seeds 2 --out "$(OUT)"
+	$(BIN)/elephant sweep rl-catcher rl-pixelcopter --methods emlp,mlp --coarse --seeds 1 --finalists 2 --out "$(OUT)"
+	$(BIN)/elephant sweep rl-buffers --seeds 2 --finalists 3 --out "$(OUT)"
+	$(BIN)/elephant reproduce rl-mountain-car rl-acrobot rl-buffers --out "$(OUT)"
+	$(BIN)/elephant reproduce rl-mountain-car --methods emlp,mlp --seeds 100 --out "$(OUT)"
+	$(BIN)/elephant reproduce rl-acrobot --methods emlp,mlp --seeds 50 --out "$(OUT)"
+	$(BIN)/elephant reproduce rl-buffers --methods mlp --seeds 20 --out "$(OUT)"
+	$(BIN)/elephant reproduce rl-catcher rl-pixelcopter --methods emlp,mlp --out "$(OUT)"
 	$(BIN)/python docs/results/collect.py "$(OUT)"
 
 clean:

@@ -113,7 +113,7 @@ def against_memory(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
             colour, mark, label = looks[method]
             ax.errorbar(size, mean, se, color=colour, marker=mark, label=label, capsize=3)
         ax.set_xscale("log")
-        ax.set_title(task)
+        ax.set_title(task.title().replace("-", ""))
         ax.set_xlabel("bytes of replay memory")
     axes[0].set_ylabel("return, last tenth of episodes")
     legend_below(drawn, axes[0])
