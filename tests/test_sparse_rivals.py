@@ -34,6 +34,8 @@ def test_winners_and_maxout_worked_by_hand():
 def test_only_winners_learn():
     slopes = jax.grad(lambda x: winner_take_all(x, 3).sum())(jnp.array([1.0, 4.0, 2.0]))
     np.testing.assert_array_equal(slopes, [0, 1, 0])
+    tied = jax.grad(lambda x: winner_take_all(x, 2).sum())(jnp.array([0.0, 0.0]))
+    np.testing.assert_array_equal(tied, [1, 0])
 
 
 def test_shapes_that_cannot_be_are_refused():

@@ -3,7 +3,7 @@
     collect.py STORE             copy what the store holds into this folder
     collect.py --restore STORE   begin a store with the rows kept here
 
-`make results` and `make results-classes` call it; see the Makefile for the commands between.
+`make results`, `results-classes` and `results-rl` call it; see the Makefile for the commands between.
 Documents quote the tables between marks, `<!-- split-mnist -->` and `<!-- /split-mnist -->`.
 """
 
@@ -22,7 +22,8 @@ from elephant_nn.runs.store import read_rows, rows_folder, write_rows
 
 HERE = Path(__file__).parent
 CLASSES = ("split-digits", "split-mnist", "split-cifar10")
-GAMES = ("rl-mountain-car", "rl-acrobot", "rl-catcher", "rl-pixelcopter", "rl-buffers")
+TASKS = ("rl-mountain-car", "rl-acrobot", "rl-catcher", "rl-pixelcopter")
+GAMES = (*TASKS, "rl-buffers")
 KEPT = (*CLASSES, *GAMES)
 """Experiments whose runs are too long to repeat: their reported curves are kept as well."""
 
@@ -54,7 +55,7 @@ def collect(store: Path) -> None:
 def quote() -> None:
     """Put the tables where the documents quote them."""
     root = HERE.parent.parent
-    for document, names in (("classes.md", CLASSES), ("rl.md", GAMES)):
+    for document, names in (("classes.md", CLASSES), ("rl.md", TASKS)):
         for name in names:
             kept = HERE / name / "tables.md"
             tables = (kept.read_text().strip() if kept.exists() else "") or "Not run yet."
@@ -68,7 +69,9 @@ def quote() -> None:
 def _between(document: Path, mark: str, text: str) -> None:
     start, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
     pattern = re.compile(f"{re.escape(start)}.*?{re.escape(end)}", re.S)
-    quoted = pattern.sub(lambda _: f"{start}\n\n{text}\n\n{end}", document.read_text())
+    quoted, found = pattern.subn(lambda _: f"{start}\n\n{text}\n\n{end}", document.read_text())
+    if not found:
+        raise ValueError(f"{document} has no mark {start}")
     write_whole(document, quoted.encode())
 
 

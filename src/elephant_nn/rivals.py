@@ -55,7 +55,7 @@ def winner_take_all(x: Float[Array, "... units"], group: int = 4) -> Float[Array
     passed, free = [], jnp.ones(best.shape, bool)
     for member in members:
         wins = free & ~(member < best)  # where one is NaN, NaN passes
-        passed.append(jnp.where(wins, best, 0))
+        passed.append(jnp.where(wins, jnp.where(jnp.isnan(best), best, member), 0))
         free = free & ~wins
     return jnp.concatenate(passed, -1)
 

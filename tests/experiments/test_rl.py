@@ -13,9 +13,9 @@ from elephant_nn.experiments import EXPERIMENTS
 from elephant_nn.experiments.rl import (
     BUFFERS,
     COPY_EVERY,
-    RATE_AND_UPDATES,
     RL_ACROBOT,
     RL_BUFFERS,
+    RL_MOUNTAIN_CAR,
     STEPS,
     life,
     mountain_car_program,
@@ -181,16 +181,22 @@ def test_what_the_paper_and_the_authors_code_fix():
     assert caps == [1000, 500, 2000, 500]
 
 
-def test_sizes_of_the_tables_keep_their_settings_and_the_others_have_their_own():
-    tuned = {
-        (e.settings["task"], e.method, e.settings["buffer"]): (e.settings["lr"], e.settings["E"])
+@pytest.mark.parametrize("experiment", [RL_MOUNTAIN_CAR, RL_ACROBOT], ids=lambda e: e.name)
+@pytest.mark.parametrize("method", ["emlp", "mlp"])
+def test_sizes_of_the_tables_keep_their_settings_and_the_others_are_searched(experiment, method):
+    task = experiment.name.removeprefix("rl-")
+    sizes = {
+        e.settings["buffer"]: e
         for e in RL_BUFFERS.entries
+        if (e.settings["task"], e.method) == (task, method)
     }
-    assert len(tuned) == 2 * 2 * len(BUFFERS)
-    for (task, method), found in RATE_AND_UPDATES.items():
-        for buffer, setting in found.items():
-            assert tuned[task, method, buffer] == setting
-    table = {(e.method, e.settings["buffer"]): e.settings for e in RL_ACROBOT.entries}
-    for method, buffer in (("emlp", 32), ("mlp", 32), ("mlp", 10_000)):
-        mine = table[method, buffer]
-        assert tuned["acrobot", method, buffer] == (mine["lr"], mine["E"])
+    assert tuple(sizes) == BUFFERS
+    table = {e.settings["buffer"]: e for e in experiment.entries if e.method == method}
+    for buffer, entry in sizes.items():
+        if buffer in table:
+            assert entry.settings == {**table[buffer].settings, "task": task}
+            assert not entry.grid
+        else:
+            assert entry.settings in entry.candidates()
+            for name in ("a", "sigma_bias"):
+                assert entry.settings.get(name) == table[32].settings.get(name)

@@ -63,7 +63,7 @@ def test_curves_are_drawn_for_rows_that_have_runs():
 def test_memory_is_the_axis_of_the_buffers():
     rows = pl.DataFrame([run(BUFFERS, e, s, -100.0 - s) for e in BUFFERS.entries for s in range(2)])
     panels = against_memory(BUFFERS, rows).axes
-    assert [ax.get_title() for ax in panels] == ["mountain-car", "acrobot"]
+    assert [ax.get_title() for ax in panels] == ["MountainCar", "Acrobot"]
     assert [len(ax.containers) for ax in panels] == [2, 2]
     line = panels[0].containers[0].lines[0]
     np.testing.assert_array_equal(

@@ -110,7 +110,28 @@ def test_seeds_of_a_vector_are_those_of_single_games():
     starts = lambda seeds: np.stack([alone.reset(seed=seed)[0] for seed in seeds])
     np.testing.assert_array_equal(games.reset(seed=7)[0], starts([7, 8, 9]))
     np.testing.assert_array_equal(games.reset(seed=[5, 1, 5])[0], starts([5, 1, 5]))
-    assert len(np.unique(games.reset()[0], axis=0)) == 3
+    mixed, once_more = games.reset(seed=[5, None, 6])[0], games.reset()[0]
+    assert len(np.unique(np.concatenate([mixed[:2], once_more]), axis=0)) == 5
+
+
+def test_an_episode_of_a_vector_is_that_of_a_single_game():
+    games = gymnasium.make_vec("elephant_nn/Pixelcopter-v0", num_envs=2)
+    alone = gymnasium.make("elephant_nn/Pixelcopter-v0")
+    many, one = games.reset(seed=np.array([4, 9]))[0], alone.reset(seed=9)[0]
+    over, seen = False, 0
+    for _ in range(500):
+        np.testing.assert_allclose(many[1], one, rtol=1e-6, atol=1e-6)
+        if over:
+            break
+        action = int(one[3] < one[2])
+        one, *_, terminated, truncated, _ = alone.step(1 - action)
+        many, *_ = games.step(np.array([0, 1 - action]))
+        over, seen = terminated or truncated, seen + 1
+    assert seen > 20
+
+
+def test_vectors_refuse_other_calls():
+    games = gymnasium.make_vec("elephant_nn/Acrobot-v0", num_envs=3)
     with pytest.raises(ValueError, match="3 environments, but 2 seeds"):
         games.reset(seed=[1, 2])
     with pytest.raises(ValueError, match="reset_mask is for environments that wait"):

@@ -49,6 +49,14 @@ def test_a_film_of_nothing_is_refused(tmp_path):
         write_gif(tmp_path / "film.gif", [])
 
 
+def test_many_agents_play_side_by_side():
+    environment, key = make_environment("mountain-car", cap=50), jax.random.key(0)
+    network = mlp((2, 4, 3))
+    agents = jax.vmap(network.init)(jax.random.split(key, 3))
+    returns = jax.vmap(lambda params: evaluate(environment, network, params, key, 2))(agents)
+    assert returns.shape == (3, 2)
+
+
 def test_agents_that_cannot_play_are_refused(tmp_path):
     environment, key = make_environment("mountain-car"), jax.random.key(0)
     larger = mlp((2, 4, 7))

@@ -133,6 +133,7 @@ def life(returns: np.ndarray) -> dict[str, Any]:
 
 RATES = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6)
 SHAPES = {"a": (0.08, 0.16, 0.32, 0.64), "sigma_bias": (0.08, 0.16, 0.32, 0.64, 1.28)}
+BUFFER_RATES = RATES[:6]
 BUFFERS = (32, 100, 300, 1_000, 3_000, 10_000)
 """The sizes of the authors' code; the paper shows the first for EMLP, first and last for MLP."""
 
@@ -199,7 +200,7 @@ def _rivals(
     maxout: tuple[float, int],
     later: tuple[float, float, float],
 ) -> tuple[Entry, ...]:
-    """Rate and bound of FTA, rates and groups, rate and a and sigma_bias of the later EMLP."""
+    """Tuned values: (lr, bound), (lr, group), (lr, group) and (lr, a, sigma_bias)."""
     groups = {"group": (2, 5, 10)}
     widths = {"a": (0.1, 0.2, 0.4), "sigma_bias": (0.2, 0.4, 0.8)}
     bounds = {"bound": (0.5, 1.0, 2.0, 4.0, 20.0)}
@@ -318,7 +319,7 @@ def _sizes(experiment: Experiment, method: str) -> list[Entry]:
             continue
         lr, updates = found[buffer]
         settings |= {"buffer": buffer, "lr": lr, "E": updates}
-        entries.append(Entry(method, title, settings, {"lr": RATES[:6], "E": (1, 2)}))
+        entries.append(Entry(method, title, settings, {"lr": BUFFER_RATES, "E": (1, 2)}))
     return entries
 
 
@@ -336,9 +337,9 @@ RL_BUFFERS = Experiment(
     program=buffers_program,
     lanes=lambda cell: 5,
     seeds=10,
-    notes="Sizes that are in the tables of the tasks have the settings chosen there. For others "
-    "rate and E are chosen here, on other seeds; width and bias of the EMLP are those of the "
-    "buffer of 32.",
+    notes="Sizes that are in the tables of the tasks have the settings chosen there, but runs of "
+    "their own. For others rate and E are chosen here, on other seeds; width and bias of the EMLP "
+    "are those of the buffer of 32.",
     columns=("task", "buffer", "buffer_bytes"),
     intervals=True,
 )

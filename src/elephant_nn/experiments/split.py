@@ -25,7 +25,9 @@ TEST_BLOCK = 500
 def _slow_to_predict(method: str, static: Mapping[str, Any]) -> bool:
     """Then the test set is looked at after every task, not four times in it."""
     wide = static.get("neurons", 0) >= 10_000
-    return method in ("convmixer", "econvmixer", "flymodel") or (wide and "cnn" in method)
+    return method in ("convmixer", "econvmixer", "flymodel") or (
+        wide and method in ("cnn", "cnn-ewc", "ecnn")
+    )
 
 
 def mnist_program(method: str, static: Mapping[str, Any]) -> Program:

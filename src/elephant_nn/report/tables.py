@@ -123,7 +123,7 @@ def choices(experiment: Experiment, rows: pl.DataFrame) -> Grid:
             [
                 _name(row.entry, experiment),
                 ", ".join(f"{axis}={choice.hyper[axis]}" for axis in grid),
-                f"{tried_settings(rows, experiment, row.entry)} of {len(row.entry.candidates())}",
+                _compared(experiment, rows, row.entry, choice.coarse),
                 f"{ours(choice.summary, metric)} ({choice.summary.runs})",
                 *([_peeked(choice.peeked, metric)] if experiment.peeked else []),
                 f"{ours(row.fresh, metric)} ({row.fresh.runs})",
@@ -136,7 +136,7 @@ def choices(experiment: Experiment, rows: pl.DataFrame) -> Grid:
         [
             "method",
             "chosen setting",
-            "settings tried",
+            "settings compared",
             chosen_on,
             *(["best on the test set itself"] if experiment.peeked else []),
             "fresh seeds",
@@ -148,6 +148,13 @@ def choices(experiment: Experiment, rows: pl.DataFrame) -> Grid:
             *([_how_the_paper_chose(experiment)] * in_paper),
         ],
     )
+
+
+def _compared(experiment: Experiment, rows: pl.DataFrame, entry: Entry, coarse: bool) -> str:
+    """How many settings the choice was made among, and whether others were tried besides."""
+    compared, tried = len(entry.candidates(coarse=coarse)), tried_settings(rows, experiment, entry)
+    besides = f" ({tried} tried)" if tried > compared else ""
+    return f"{compared} of {len(entry.candidates())}{besides}"
 
 
 def _name(entry: Entry, experiment: Experiment) -> str:
@@ -177,10 +184,11 @@ def _incomplete(experiment: Experiment, rows: pl.DataFrame, chosen: Sequence[Ent
     for entry in experiment.entries:
         done = tried_settings(rows, experiment, entry) if entry.grid else 0
         if done and entry not in chosen:
-            name, settings = _name(entry, experiment), len(entry.candidates())
+            few = " --coarse" if entry.coarse else ""
             sentences.append(
-                f"{name}: {done} of {settings} settings have runs, or they "
-                f"share no seed; nothing is chosen before elephant sweep {experiment.name} is done."
+                f"{_name(entry, experiment)}: {done} of {len(entry.candidates())} settings have "
+                "runs. Nothing is chosen before all of a grid have runs on the same seeds: "
+                f"elephant sweep {experiment.name} --methods {entry.method}{few}"
             )
     return sentences
 

@@ -1,12 +1,18 @@
 """Reinforcement learning: environments as pure functions, a ring buffer, DQN."""
 
 import inspect
+import numbers
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from elephant_nn.rl.environment import Environment
 
 TASKS = ("mountain-car", "acrobot", "catcher", "pixelcopter")
+
+
+def is_whole(value: Any) -> bool:
+    """Python's and NumPy's whole numbers, not True and False."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def make_environment(task: str, **options: Any) -> "Environment":
@@ -28,6 +34,6 @@ def make_environment(task: str, **options: Any) -> "Environment":
             f"{task} has no option {', '.join(sorted(unknown))}; it has: {', '.join(allowed)}"
         )
     cap = options.get("cap", 1)
-    if not isinstance(cap, int) or cap < 1:
+    if not is_whole(cap) or cap < 1:
         raise ValueError(f"cap must be a whole number of steps, 1 or more, got {cap!r}")
     return makers[task](**options)

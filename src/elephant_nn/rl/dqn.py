@@ -1,5 +1,6 @@
 """DQN (Mnih et al. 2015) as pure functions of one state, to be compiled and mapped over lanes."""
 
+import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ import optax
 from jaxtyping import Array, Float, Int, Key
 
 from elephant_nn.networks import Network, Params
+from elephant_nn.rl import is_whole
 from elephant_nn.rl.environment import Environment, whole
 from elephant_nn.rl.replay import Replay, empty_replay, recall, remember
 
@@ -38,11 +40,11 @@ class Dqn:
     def __post_init__(self) -> None:
         for name in ("buffer", "batch", "updates", "warm_up", "copy_every"):
             value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
+            if not is_whole(value) or value < 1:
                 raise ValueError(f"Dqn: {name} must be a whole number, 1 or more, got {value!r}")
         for name in ("discount", "explore"):
             value = getattr(self, name)
-            if not isinstance(value, int | float) or not 0 <= value <= 1:
+            if not isinstance(value, numbers.Real) or not 0 <= float(value) <= 1:
                 raise ValueError(f"Dqn: {name} must be a number from 0 to 1, got {value!r}")
 
 

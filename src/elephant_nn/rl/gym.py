@@ -155,10 +155,10 @@ class Games(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     ):
         import jax
 
-        from elephant_nn.rl import make_environment
+        from elephant_nn.rl import is_whole, make_environment
 
         _check_mode(render_mode, self.metadata["render_modes"])
-        if not isinstance(num_envs, int) or num_envs < 1:
+        if not is_whole(num_envs) or num_envs < 1:
             raise ValueError(f"num_envs must be a whole number, 1 or more, got {num_envs!r}")
         self.environment = environment = make_environment(task, **options)
         self.num_envs, self.render_mode = num_envs, render_mode
@@ -168,30 +168,35 @@ class Games(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self._reset = jax.jit(jax.vmap(environment.reset))
         self._observe = jax.jit(jax.vmap(environment.observe))
         self._advance = jax.jit(self._all)
+        self._rngs = [np_random()[0] for _ in range(num_envs)]
         self._state: Any = None
 
-    def _all(self, states: Any, over: Any, actions: Any, key: Any) -> Any:
+    def _all(self, states: Any, over: Any, actions: Any, keys: Any) -> Any:
         import jax
         import jax.numpy as jnp
 
-        keys = jax.random.split(key, (2, self.num_envs))
-        after = jax.vmap(self.environment.step)(states, actions, keys[0])
-        fresh = jax.vmap(self.environment.reset)(keys[1])
+        keys, now = jnp.unstack(jax.vmap(jax.random.split)(keys), axis=1)
+        after = jax.vmap(self.environment.step)(states, actions, now)
+        fresh = jax.vmap(lambda key: self.environment.reset(jax.random.fold_in(key, 1)))(now)
         pick = lambda new, old: jnp.where(over.reshape(-1, *[1] * (new.ndim - 1)), new, old)
         states = jax.tree.map(pick, fresh, after.state)
         seen = jax.vmap(self.environment.observe)(states)
-        return after._replace(
+        after = after._replace(
             state=states,
             observation=seen,
             reward=jnp.where(over, 0.0, after.reward),
             terminated=after.terminated & ~over,
             truncated=after.truncated & ~over,
         )
+        return after, keys
 
     def reset(
         self, *, seed: Any = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Start all. The i-th starts as a `Game` with seed + i, or with the i-th of the seeds."""
+        """Start all. The i-th plays as a `Game` with seed + i, or with the i-th of the seeds.
+
+        Until its first end; it starts anew with chances of its own.
+        """
         import jax
 
         if options and "reset_mask" in options:
@@ -201,10 +206,12 @@ class Games(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             )
         seeds = self._seeds(seed)
         super().reset(seed=seeds[0])
-        rngs = [self.np_random if s is None else np_random(s)[0] for s in seeds]
-        keys = [jax.random.key(int(rng.integers(2**31))) for rng in rngs]
-        self._key = jax.random.fold_in(keys[0], 0)
-        self._state = self._reset(jax.vmap(jax.random.split)(jax.numpy.stack(keys))[:, 1])
+        for i, own in enumerate(seeds):
+            if own is not None:
+                self._rngs[i] = np_random(own)[0]
+        starts = np.array([rng.integers(2**31) for rng in self._rngs])
+        keys = jax.vmap(lambda start: jax.random.split(jax.random.key(start)))(starts)
+        self._keys, self._state = keys[:, 0], self._reset(keys[:, 1])
         self._over = np.zeros(self.num_envs, bool)
         return np.asarray(self._observe(self._state)), {}
 
@@ -213,7 +220,7 @@ class Games(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             return [None] * self.num_envs
         if isinstance(seed, int | np.integer):
             return [int(seed) + i for i in range(self.num_envs)]
-        seeds = list(seed)
+        seeds = [None if s is None else int(s) for s in seed]
         if len(seeds) != self.num_envs:
             raise ValueError(f"there are {self.num_envs} environments, but {len(seeds)} seeds")
         return seeds
@@ -221,8 +228,6 @@ class Games(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     def step(
         self, actions: Any
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        import jax
-
         if self._state is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         actions = np.asarray(actions)
@@ -232,8 +237,9 @@ class Games(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
                 f"actions must be {self.num_envs} whole numbers from 0 to "
                 f"{self.environment.actions - 1}, got {actions!r}"
             )
-        self._key, key = jax.random.split(self._key)
-        after = self._advance(self._state, self._over, actions.astype(np.int32), key)
+        after, self._keys = self._advance(
+            self._state, self._over, actions.astype(np.int32), self._keys
+        )
         self._state = after.state
         self._over = np.asarray(after.terminated | after.truncated)
         return (

@@ -22,6 +22,7 @@ import optax
 from jaxtyping import Float, Int
 
 from elephant_nn.networks import Network, Params
+from elephant_nn.rl import is_whole
 from elephant_nn.rl.dqn import Dqn, q_learning, transition_row
 
 
@@ -48,10 +49,10 @@ def train(
     Args:
         game: an environment with a few numbered actions that shows vectors.
         network: from as many inputs as an observation has numbers to as many outputs as actions.
-        report: called every thousand steps with the steps done and their number.
+        report: called every thousand steps and at the end with the steps done and their number.
     """
-    if steps < 1:
-        raise ValueError(f"steps must be 1 or more, got {steps}")
+    if not is_whole(steps) or steps < 1:
+        raise ValueError(f"steps must be a whole number, 1 or more, got {steps!r}")
     size, actions, first = _shape(game)
     learning = q_learning(size, actions, network, optimiser, settings)
     act = jax.jit(learning.act)
@@ -69,8 +70,8 @@ def train(
         action = act(mind.params, seen, time, draws[:2])
         after, reward, terminated, truncated, _ = game.step(first + int(action))
         after, reward = _numbers(after, size), float(reward)
-        if not np.isfinite(np.float32(reward)):
-            raise ValueError(f"the environment gave a reward that is not finite: {reward}")
+        if not abs(reward) <= np.finfo(np.float32).max:
+            raise ValueError(f"the environment gave a reward that float32 cannot hold: {reward}")
         transition = (seen, action, np.float32(reward), np.bool_(terminated), after)
         mind = experience(mind, transition, time, draws[2:])
         seen, earned = after, earned + reward
@@ -78,10 +79,12 @@ def train(
             returns.append(earned)
             ends.append(step)
             seen, earned = _numbers(game.reset()[0], size), 0.0
-        if (step + 1) % 1000 == 0:
+        if (step + 1) % 1000 == 0 or step + 1 == steps:
+            if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(mind.params)):
+                raise FloatingPointError(
+                    f"after {step + 1} steps the parameters are not finite; choose a lower rate"
+                )
             report(step + 1, steps)
-    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(mind.params)):
-        raise FloatingPointError("training diverged: parameters are not finite; lower the rate")
     return Life(mind.params, np.array(returns, float), np.array(ends, int))
 
 

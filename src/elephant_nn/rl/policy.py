@@ -53,7 +53,10 @@ def film(
 
 def _check(environment: Environment, network: Network, params: Params) -> None:
     check_fit(network, environment.size, environment.actions)
-    if not all(jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(params)):
+    leaves = jax.tree.leaves(params)
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+        return  # mapped over many agents: their numbers are not known yet
+    if not all(jnp.isfinite(leaf).all() for leaf in leaves):
         raise ValueError("the agent's parameters are not finite: its training diverged")
 
 
