@@ -3,7 +3,7 @@
     collect.py STORE             copy what the store holds into this folder
     collect.py --restore STORE   begin a store with the rows kept here
 
-`make results`, `results-classes` and `results-rl` call it; see the Makefile for the commands between.
+The Makefile's results, results-classes and results-rl call it, with the commands between.
 Documents quote the tables between marks, `<!-- split-mnist -->` and `<!-- /split-mnist -->`.
 """
 
