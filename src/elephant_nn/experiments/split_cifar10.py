@@ -27,10 +27,10 @@ _CIFAR_COARSE: Grid = {
     "sigma_bias": (0.16, 0.32, 0.64),
 }
 _CNN_COARSE: Grid = {
-    "lr": (1e-6, 3e-7, 1e-7),
+    "lr": (1e-7, 3e-8),
     "E": (1,),
-    "a": (0.04, 0.08),
-    "sigma_bias": (0.16, 0.32),
+    "a": (0.02, 0.04, 0.08),
+    "sigma_bias": (0.04, 0.16),
 }
 
 
@@ -54,7 +54,7 @@ def _cifar_entries() -> tuple[Entry, ...]:
             coarse={**FEWER_SPRINGS, "lr": (3e-7,)}, paper=(0.147, 0.010),
         ),
         new.elephant(
-            "ecnn", "ECNN", 1000, 1e-7, 1, 0.16, 0.32, coarse=_CNN_COARSE,
+            "ecnn", "ECNN", 1000, 1e-7, 1, 0.04, 0.16, coarse=_CNN_COARSE,
             paper=(0.192, 0.004),
         ),
         new.plain("convmixer", "ConvMixer", 1000, 1e-6, 1, paper=(0.100, 0.0027)),
