@@ -40,12 +40,9 @@ LEARNERS = {
         convmixer((8, 8, 1), 30, 10, width=6, depth=1, kernel=3), RMS, cross_entropy
     ),
     "sr-nn": sr_nn(EMLP, RMS, cross_entropy, weight=0.1, beta=0.1),
-    **{
-        f"ewc-{anchor}": streaming_ewc(
-            mlp((64, 50, 10)), RMS, weight=1e3, decay=0.9, anchor=anchor, updates=2
-        )
-        for anchor in ("previous", "fisher", "average")
-    },
+    "ewc": streaming_ewc(
+        mlp((64, 50, 10)), RMS, weight=1e3, decay=0.9, anchor="average", updates=2
+    ),
     "sdmlp": sdmlp(64, 50, 10, k=3, switch=100.0),
     "flymodel": flymodel(64, 200, 10, per_unit=8),
     "nearest-mean": nearest_class_mean(RAW_INPUTS, 64, 10),
