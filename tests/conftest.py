@@ -1,4 +1,6 @@
+import atexit
 import os
+import shutil
 import tempfile
 
 import jax
@@ -8,9 +10,11 @@ from hypothesis import settings
 # Commands and workers that the tests start compile the same programs again and again. Set here, the
 # folder is the same for all processes of one test run, and for that run only.
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
-    os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="elephant-tests-")
+    folder = tempfile.mkdtemp(prefix="elephant-tests-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = folder
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
-    jax.config.update("jax_compilation_cache_dir", os.environ["JAX_COMPILATION_CACHE_DIR"])
+    jax.config.update("jax_compilation_cache_dir", folder)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 
 # Compilation makes the first example slow, so no deadline; the same examples on every machine.
