@@ -6,6 +6,7 @@ import tempfile
 import jax
 import pytest
 from hypothesis import settings
+from support import QUICK_TO_COMPILE
 
 # Commands and workers that the tests start compile the same programs again and again. Set here, the
 # folder is the same for all processes of one test run, and for that run only.
@@ -17,11 +18,13 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     jax.config.update("jax_compilation_cache_dir", folder)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 
+# Nearly all of the time goes into compiling small programs: here LLVM takes no pains over them.
+# Commands and workers that the tests start do not inherit it; their programs are a user's.
+with pytest.MonkeyPatch.context() as here:
+    here.setenv("XLA_FLAGS", QUICK_TO_COMPILE)
+    jax.config.update("jax_platforms", "cpu")
+    jax.devices()
+
 # Compilation makes the first example slow, so no deadline; the same examples on every machine.
 settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _on_cpu():
-    jax.config.update("jax_platforms", "cpu")

@@ -3,6 +3,9 @@ from beartype import BeartypeConf, beartype
 # Checks annotations at run time; whole numbers are floats too, as PEP 484 has it.
 checked = beartype(conf=BeartypeConf(is_pep484_tower=True))
 
+# What conftest gives XLA in this process; others need it too where their bits are compared.
+QUICK_TO_COMPILE = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+
 
 def name_of(value):
     """A test id for a parameter that is the same in every process."""

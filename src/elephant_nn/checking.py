@@ -45,28 +45,35 @@ def check_learner(
         raise ValueError(
             f"check_learner: x and y must have the same length, 16 or more, got {len(x)}, {len(y)}"
         )
-    update = learner.update
-    learner = replace(learner, update=jax.jit(update))
-    start = learner.init(jax.random.key(0) if key is None else key)
-    learned = learner.update(learner.update(start, (x[:8], y[:8])), (x[8:16], y[8:16]))
-    _check_prediction(learner, learned, x)
-    _check_batch_sizes(learner, start, x, y)
-    _check_memory(learner, start, x, y)
-    # Traced anew: what Python does while tracing would otherwise be done once and kept.
-    anew = replace(learner, update=jax.jit(lambda state, batch: update(state, batch)))
-    _check_sameness(anew, start, learned, x, y, key)
-    _check_odd_inputs(learner, start, x, y)
+    key = jax.random.key(0) if key is None else key
+    compiled = _traced(learner)
+    start = learner.init(key)
+    learned = compiled.update(compiled.update(start, (x[:8], y[:8])), (x[8:16], y[8:16]))
+    _check_prediction(learner, compiled, learned, x)
+    _check_batch_sizes(compiled, start, x, y)
+    _check_memory(compiled, start, np.asarray(x), np.asarray(y))
+    _check_sameness(_traced(learner), start, learned, x, y, key)
+    _check_odd_inputs(compiled, start, x, y)
 
 
-def _check_prediction(learner: Learner, state: State, x: Array) -> None:
+def _traced(learner: Learner) -> Learner:
+    """Compiled, and traced anew: what Python does while tracing is done once and kept by `jit`."""
+    return replace(
+        learner,
+        update=jax.jit(lambda state, batch: learner.update(state, batch)),
+        predict=jax.jit(lambda state, x: learner.predict(state, x)),
+    )
+
+
+def _check_prediction(learner: Learner, compiled: Learner, state: State, x: Array) -> None:
     before = _copy(state)
     first, second = learner.predict(state, x), learner.predict(state, x)
     _require(len(first) == len(x), f"predict gave {len(first)} rows for {len(x)} inputs")
     _require(_same(first, second), "predict gave two answers for one question")
     _require(_same(before, state), "predict changed the state it was given")
-    predict = jax.jit(learner.predict)
-    alone = jnp.concatenate([predict(state, x[i : i + 1]) for i in range(4)])
+    alone = jnp.concatenate([compiled.predict(state, x[i : i + 1]) for i in range(4)])
     _assert_close(alone, first[:4], "a row's prediction depends on the rows beside it")
+    _assert_close(compiled.predict(state, x), first, "predict differs when compiled")
 
 
 def _check_batch_sizes(learner: Learner, start: State, x: Array, y: Array) -> None:
@@ -76,11 +83,11 @@ def _check_batch_sizes(learner: Learner, start: State, x: Array, y: Array) -> No
         _assert_finite(state, f"a batch of {size}")
 
 
-def _check_memory(learner: Learner, start: State, x: Array, y: Array) -> None:
+def _check_memory(learner: Learner, start: State, x: np.ndarray, y: np.ndarray) -> None:
     state = start
     for step in range(300):
-        rows = jnp.arange(step, step + 8) % len(x)
-        state = learner.update(state, (x[rows], y[rows]))
+        rows = np.arange(step, step + 8) % len(x)
+        state = learner.update(state, (jnp.asarray(x[rows]), jnp.asarray(y[rows])))
     _require(
         _shapes(state) == _shapes(start),
         f"after 300 batches the state has {_bytes(state)} bytes, it began with {_bytes(start)}; "
@@ -92,12 +99,10 @@ def _check_memory(learner: Learner, start: State, x: Array, y: Array) -> None:
 def _check_sameness(
     learner: Learner, start: State, learned: State, x: Array, y: Array, key: Any
 ) -> None:
-    again = learner.init(jax.random.key(0) if key is None else key)
+    again = learner.init(key)
     _require(_same(start, again), "init gave two states for one key")
     again = learner.update(learner.update(again, (x[:8], y[:8])), (x[8:16], y[8:16]))
     _require(_same(learned, again), "the same seed and stream gave two different states")
-    compiled = jax.jit(learner.predict)(learned, x)
-    _assert_close(compiled, learner.predict(learned, x), "predict differs when compiled")
 
 
 def _check_odd_inputs(learner: Learner, start: State, x: Array, y: Array) -> None:
@@ -106,14 +111,13 @@ def _check_odd_inputs(learner: Learner, start: State, x: Array, y: Array) -> Non
         "one sample over and over": lambda x: jnp.broadcast_to(x[:1], x.shape),
         "inputs a thousand times too large": lambda x: 1000 * x,
     }
-    predict = jax.jit(learner.predict)
     for what, change in odd.items():
         state = learner.update(learner.update(start, (change(x), y)), (change(x), y))
         _assert_finite(state, what)
-        _assert_finite(predict(state, change(x)), what)
-        _assert_finite(predict(state, x), what)
+        _assert_finite(learner.predict(state, change(x)), what)
+        _assert_finite(learner.predict(state, x), what)
     state = learner.update(start, (x, jnp.broadcast_to(y[:1], y.shape)))
-    _assert_finite((state, predict(state, x)), "one label over and over")
+    _assert_finite((state, learner.predict(state, x)), "one label over and over")
 
 
 def _require(condition: bool, complaint: str) -> None:

@@ -145,6 +145,14 @@ def test_a_coarse_grid_decides_until_the_whole_one_is_complete():
     assert (choice.hyper, choice.coarse) == (THIRD, False)
 
 
+def test_settings_tried_besides_the_compared_ones_are_counted():
+    entry = dataclasses.replace(GRID, coarse={"lr": (1e-3,)})
+    experiment = dataclasses.replace(SINE, entries=(entry,))
+    rows = frame(*swept(first=(0.2,), second=(0.1,)))
+    assert best_setting(rows, experiment, entry).hyper == FIRST
+    assert "1 of 3 (2 tried)" in SWEEP_FORMATS["table"](experiment, rows)
+
+
 def test_finalists_are_compared_on_all_their_seeds():
     lucky = swept(first=(0.2, 0.2, 0.2), second=(0.1, 0.9, 0.9), third=(0.3,))
     choice = best_setting(frame(*lucky), SMALL, GRID)

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 import toy
+from support import QUICK_TO_COMPILE
 
 from elephant_nn.files import StorageError, StoreWarning
 from elephant_nn.runs import shard as shard_module
@@ -92,7 +93,8 @@ def test_a_shard_that_raises_is_reported_and_the_others_run(tmp_path):
     assert outcome.failed == {cells[1]: "RuntimeError: this method always fails"}
 
 
-def test_workers_give_the_same_rows_as_one_process(tmp_path):
+def test_workers_give_the_same_rows_as_one_process(tmp_path, monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", QUICK_TO_COMPILE)
     cells = [toy.cell(seed, lr=lr) for lr in (1e-2, 1e-3) for seed in range(5)]
     _, alone = run(cells, tmp_path / "alone")
     outcome, spread = run(cells, tmp_path / "spread", workers=2)
