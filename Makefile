@@ -43,6 +43,7 @@ results-classes: $(VENV)/run
 results-rl: $(VENV)/run
 	$(BIN)/python docs/results/collect.py --restore "$(OUT)"
 	$(BIN)/elephant sweep rl-mountain-car rl-acrobot --methods emlp,mlp --seeds 2 --finalists 8 --out "$(OUT)"
+	$(BIN)/elephant sweep rl-mountain-car --methods mlp --seeds 10 --finalists 2 --out "$(OUT)"
 	$(BIN)/elephant sweep rl-mountain-car --methods fta,lwta,maxout,later-emlp --seeds 1 --finalists 2 --out "$(OUT)"
 	$(BIN)/elephant sweep rl-acrobot --methods fta,lwta,maxout,later-emlp --coarse --seeds 2 --out "$(OUT)"
 	$(BIN)/elephant sweep rl-catcher --methods emlp,mlp --coarse --seeds 1 --finalists 2 --out "$(OUT)"
