@@ -36,7 +36,8 @@ results: $(VENV)/run
 results-classes: $(VENV)/run
 	$(BIN)/python docs/results/collect.py --restore "$(OUT)"
 	$(BIN)/elephant sweep split-digits --coarse --out "$(OUT)"
-	$(BIN)/elephant reproduce split-digits split-mnist split-cifar10 --out "$(OUT)"
+	$(BIN)/elephant sweep split-protocols --seeds 2 --finalists 3 --out "$(OUT)"
+	$(BIN)/elephant reproduce split-digits split-mnist split-cifar10 split-protocols --out "$(OUT)"
 	$(BIN)/python docs/results/collect.py "$(OUT)"
 
 # What docs/results says of reinforcement learning, likewise; from nothing about a day.

@@ -9,8 +9,8 @@ SINE = EXPERIMENTS["sine"]
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)
 def test_specs_are_whole(experiment):
     axes = ("neurons", "buffer", "task")
-    methods = [(e.method, *(e.settings.get(axis) for axis in axes)) for e in experiment.entries]
-    assert len(set(methods)) == len(methods)
+    names = [(e.title, *(e.settings.get(axis) for axis in axes)) for e in experiment.entries]
+    assert len(set(names)) == len(names)
     metrics = {metric.name for metric in experiment.metrics}
     for entry in experiment.entries:
         assert set(entry.paper) <= metrics

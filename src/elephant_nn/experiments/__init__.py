@@ -14,6 +14,7 @@ from elephant_nn.experiments.spec import Experiment
 from elephant_nn.experiments.split_cifar10 import SPLIT_CIFAR10
 from elephant_nn.experiments.split_digits import SPLIT_DIGITS
 from elephant_nn.experiments.split_mnist import SPLIT_MNIST
+from elephant_nn.experiments.split_protocols import SPLIT_PROTOCOLS
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
@@ -24,6 +25,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         SPLIT_DIGITS,
         SPLIT_MNIST,
         SPLIT_CIFAR10,
+        SPLIT_PROTOCOLS,
         RL_MOUNTAIN_CAR,
         RL_ACROBOT,
         RL_CATCHER,

@@ -1,0 +1,94 @@
+"""What the points that the paper leaves open are worth, on Split MNIST with 1,000 units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from elephant_nn.experiments.spec import Entry, Experiment
+from elephant_nn.experiments.split import mnist_program
+from elephant_nn.experiments.split_mnist import SPLIT_MNIST
+from elephant_nn.experiments.split_rows import CHOOSING, METRICS, Grid
+from elephant_nn.runs.cells import Hyper
+
+ORDERS = (1, 2, 3, 4, 5)
+
+_STANDARD: dict[str, tuple[Hyper, Grid]] = {
+    "mlp": ({"lr": 1e-6, "E": 2}, {"lr": (1e-5, 3e-6, 1e-6, 3e-7, 1e-7), "E": (1, 2)}),
+    "emlp": (
+        {"lr": 3e-6, "E": 1, "a": 0.16, "sigma_bias": 0.16},
+        {
+            "lr": (3e-6, 1e-6, 3e-7),
+            "E": (1,),
+            "a": (0.08, 0.16, 0.32),
+            "sigma_bias": (0.04, 0.16, 0.64),
+        },
+    ),
+}
+"""Tuned settings and grid. Standardised pixels are three times as wide, and so is what the units
+see."""
+
+_BEYOND: dict[str, tuple[Hyper, Grid]] = {
+    "mlp": ({}, {"lr": (3e-5, 1e-5, 3e-6, 1e-6), "E": (1, 2, 4)}),
+    "emlp": (
+        {},
+        {
+            "lr": (1e-5, 3e-6),
+            "E": (1, 2),
+            "a": (0.04, 0.08, 0.16),
+            "sigma_bias": (0.04, 0.08, 0.16, 0.32),
+        },
+    ),
+}
+"""Past the edge of the paper's grid where both networks end. Nothing set: the table's settings."""
+
+
+def _entries() -> list[Entry]:
+    networks = [
+        entry
+        for entry in SPLIT_MNIST.entries
+        if entry.method in ("mlp", "emlp") and entry.settings["neurons"] == 1000
+    ]
+
+    def other(
+        entry: Entry, what: str, protocol: Hyper, tuned: Mapping[str, tuple[Hyper, Grid]] = {}
+    ) -> Entry:
+        settings, grid = tuned.get(entry.method, ({}, {}))
+        return replace(
+            entry,
+            title=f"{entry.title}, {what}",
+            settings={**entry.settings, **protocol, **settings},
+            grid=grid,
+            coarse={},
+            paper={},
+        )
+
+    return [
+        row
+        for entry in networks
+        for row in (
+            other(entry, "as in the table", {}),
+            other(entry, "batches across tasks", {"cut": "stream"}),
+            *(other(entry, f"order of classes {seed}", {"class_order": seed}) for seed in ORDERS),
+            other(entry, "standardised pixels", {"scaling": "standard"}, _STANDARD),
+            other(entry, "wider grid", {}, _BEYOND),
+        )
+    ]
+
+
+SPLIT_PROTOCOLS = Experiment(
+    name="split-protocols",
+    title="Split MNIST, other protocols",
+    source="beyond the paper",
+    metrics=METRICS,
+    entries=tuple(_entries()),
+    program=mnist_program,
+    lanes=lambda cell: 1,
+    notes=(
+        "1,000 units. One thing at a time differs from the table of split-mnist; settings are the "
+        "same but for the last two rows of each network, which have sweeps of their own. Orders of "
+        "classes are random permutations, named by their seed."
+    ),
+    data="mnist",
+    choosing=CHOOSING,
+)
