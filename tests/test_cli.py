@@ -49,6 +49,10 @@ def test_list_names_every_experiment(capsys):
         (["reproduce", "sine", "--methods", "zzzzz"], "there are: mlp-relu"),
         (["reproduce", "sine", "--neurons", "7"], "--neurons 7: sine has 1000"),
         (["reproduce", "sine", "--neurons", "x"], "takes whole numbers"),
+        (
+            ["sweep", "split-cifar10", "--methods", "lda/elephant", "--neurons", "10000"],
+            "--neurons 10000: lda/elephant of split-cifar10 has 1000",
+        ),
         (["reproduce", "sine", "--seeds", "0"], "--seeds must be between 1 and 999, got 0"),
         (["reproduce", "sine", "--workers", "-1"], "--workers must be 0 or more, got -1"),
         (["show", "sines"], "did you mean sine?"),

@@ -93,7 +93,7 @@ def test_learning_normalises_by_the_batch_and_predicting_by_what_was_seen():
 
 def test_running_statistics_move_with_the_batches_and_not_with_the_optimiser():
     network = convmixer((8, 8, 1), 12, 4, **SMALL)
-    learner = gradient(network, optax.rmsprop(1e-2, decay=0.999), cross_entropy)
+    learner = gradient(network, optax.adamw(1e-2, weight_decay=1.0), cross_entropy)
     state = learner.init(KEY)
     batch = (jax.random.uniform(KEY, (20, 8, 8, 1)), jnp.arange(20) % 4)
     expected = jax.jit(network.observe)(state.params, batch[0])[1]["layers"]

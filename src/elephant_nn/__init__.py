@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     from elephant_nn.checking import check_learner
     from elephant_nn.data.dataset import Dataset
-    from elephant_nn.data.loading import load
+    from elephant_nn.data.loading import from_arrays, load
     from elephant_nn.editing import EditReport, edit, edit_report
     from elephant_nn.images import cnn, convmixer
     from elephant_nn.kernel import (
@@ -89,7 +89,7 @@ _HOMES = {
         "tanh",
     ),
     "data.dataset": ("Dataset",),
-    "data.loading": ("load",),
+    "data.loading": ("from_arrays", "load"),
     "editing": ("EditReport", "edit", "edit_report"),
     "kernel": (
         "kernel_radius",
@@ -150,6 +150,7 @@ __all__ = [
     "fan_in_uniform",
     "flymodel",
     "forgetting",
+    "from_arrays",
     "function_stream",
     "fuzzy_tiling",
     "gradient",

@@ -19,15 +19,15 @@ class StoreWarning(UserWarning):
     """A file of the store was unreadable and set aside."""
 
 
-def make_folder(folder: Path) -> Path:
-    """Make a folder that can be written to, or say in one sentence why not."""
+def make_folder(folder: Path, otherwise: str = "choose another with --out") -> Path:
+    """Make a folder that can be written to, or say in one sentence why not, and what to do."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         raise StorageError(
-            f"cannot write to {folder}: {error.strerror or error}; choose another with --out"
+            f"cannot write to {folder}: {error.strerror or error}; {otherwise}"
         ) from error
     return folder
 

@@ -38,9 +38,9 @@ def cnn(
             pooling.
         filters: of the convolution; the paper does not say how many, later code has 64.
     """
-    height, width, channels = shape
-    if min(shape) < 1 or min(height, width) < 2:
+    if len(shape) != 3 or min(shape) < 1 or min(shape[:2]) < 2:
         raise ValueError(f"cnn: shape must be (height, width, channels), 2x2 or more, got {shape}")
+    height, width, channels = shape
     dense = mlp(((height // 2) * (width // 2) * filters, neurons, classes), activation,
                 sigma_bias=sigma_bias)  # fmt: skip
     weight = fan_in_uniform()
@@ -102,8 +102,10 @@ def convmixer(
     Batches are normalised by their own mean and variance while learning; prediction uses running
     ones, kept with the parameters and moved by 1 - `momentum` at every batch.
     """
+    if len(shape) != 3 or min(shape) < 1:
+        raise ValueError(f"convmixer: shape must be (height, width, channels), got {shape}")
     height, columns, channels = shape
-    if height % patch or columns % patch:
+    if patch < 1 or height % patch or columns % patch:
         raise ValueError(f"convmixer: patches of {patch} do not tile images of shape {shape}")
     dense, weight = (
         mlp((width, neurons, classes), activation, sigma_bias=sigma_bias),

@@ -32,7 +32,8 @@ class Network:
 
     `observing`, where a network has it, is what `features` is while learning: it normalises by the
     batch at hand, and returns the features and the parameters with their running statistics moved.
-    Those statistics are part of the parameters; the loss does not depend on them.
+    Those statistics are part of the parameters, under the key "running"; the loss does not depend
+    on them, and no optimiser moves them.
     """
 
     init: Callable[[Key[Array, ""]], Params]
@@ -46,6 +47,14 @@ class Network:
 
     def apply(self, params: Params, x: Float[Array, "n ..."]) -> Float[Array, "n out"]:
         return self.head(params, self.features(params, x))
+
+
+def trained(change: Params) -> Params:
+    """An optimiser's change of parameters without that of running statistics: weight decay and the
+    like know no difference."""
+    running = jax.tree_util.DictKey("running")
+    keep = lambda path, leaf: jnp.zeros_like(leaf) if running in path else leaf
+    return jax.tree_util.tree_map_with_path(keep, change)
 
 
 def check_sizes(sizes: Sequence[int], name: str) -> None:

@@ -29,9 +29,9 @@ from elephant_nn.data.dataset import (
     to_cifar_binary,
     to_idx,
 )
-from elephant_nn.data.loading import load, own
+from elephant_nn.data.loading import from_arrays, load
 from elephant_nn.data.sources import Address, Folder, Package
-from elephant_nn.files import DataError, StoreWarning
+from elephant_nn.files import DataError, StorageError, StoreWarning
 
 RNG = np.random.default_rng(0)
 SMALL = Dataset(
@@ -339,9 +339,30 @@ def test_own_arrays_that_do_not_fit_are_named(tmp_path, change, message):
         load(str(tmp_path / "mine.npz"))
 
 
+def test_one_array_and_a_damaged_archive_are_named(tmp_path):
+    np.save(tmp_path / "one.npy", np.ones(3))
+    with pytest.raises(DataError, match="holds one array; it needs x_train"):
+        load(str(tmp_path / "one.npy"))
+    names = ("x_train", "y_train", "x_test", "y_test")
+    np.savez_compressed(tmp_path / "mine.npz", **{name: np.arange(500) for name in names})
+    whole = (tmp_path / "mine.npz").read_bytes()
+    for place in range(60, 200, 10):
+        torn = whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :]
+        (tmp_path / "torn.npz").write_bytes(torn)
+        with pytest.raises(DataError):
+            load(str(tmp_path / "torn.npz"))
+
+
+def test_a_cache_that_cannot_be_written_is_found_before_the_download(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("ELEPHANT_NN_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(StorageError, match="set \\$ELEPHANT_NN_CACHE to a folder"):
+        fetch(known(Folder(tmp_path / "absent", tuple(FILES))))
+
+
 def test_labels_in_a_column_are_labels():
     x, y = np.zeros((4, 3)), np.array([[0], [1], [0], [1]])
-    assert own("mine", x, y, x, y).y_train.tolist() == [0, 1, 0, 1]
+    assert from_arrays(x, y, x, y).y_train.tolist() == [0, 1, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -350,11 +371,13 @@ def test_labels_in_a_column_are_labels():
         (np.zeros((6, 4)), np.zeros((6, 9)), np.zeros(6), "they must be alike"),
         (np.full((6, 4), "a"), np.full((6, 4), "a"), np.zeros(6), "rows of numbers"),
         (np.zeros((6, 4)), np.zeros((6, 4)), np.zeros((6, 2)), "one label a row"),
+        (np.zeros((6, 4)), np.zeros((6, 4)), np.full(6, np.nan), "y_train has NaN"),
+        (np.full((6, 4), 1e300), np.zeros((6, 4)), np.zeros(6), "what float32 cannot hold"),
     ],
 )
 def test_arrays_of_the_wrong_kind_are_named(x_train, x_test, y, message):
     with pytest.raises(DataError, match=message):
-        own("mine", x_train, y, x_test, y)
+        from_arrays(x_train, y, x_test, y)
 
 
 def test_official_files_as_they_are_handed_out(tmp_path):

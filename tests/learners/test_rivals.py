@@ -229,6 +229,27 @@ def test_classes_that_never_came_are_never_predicted(learner):
     assert set(np.unique(jnp.argmax(learner.predict(state, jnp.array(X)), 1))) == {3, 5}
 
 
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: flymodel(64, 300, 10, active=-0.5), "active must be a share above 0"),
+        (lambda: sdmlp(64, 30, 10, switch=0), "switch must be a number of samples above 0, got 0"),
+        (lambda: sdmlp(64, 30, 10, passes=0), "passes must be 1 or more, got 0"),
+        (
+            lambda: streaming_ewc(mlp((64, 9, 10)), optax.sgd(0.1), weight=-5, decay=0.9),
+            "weight must be 0 or",
+        ),
+        (
+            lambda: streaming_ewc(mlp((64, 9, 10)), optax.sgd(0.1), weight=5, decay=2.0),
+            "decay must be betw",
+        ),
+    ],
+)
+def test_senseless_settings_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
 def test_per_unit_cannot_exceed_the_inputs():
     with pytest.raises(ValueError, match="per_unit must be between 1 and 64, got 65"):
         flymodel(64, 300, 10, per_unit=65)
@@ -248,8 +269,9 @@ def test_per_unit_cannot_exceed_the_inputs():
         ),
     ],
 )
-def test_running_sums_give_what_scikit_learn_computes_at_once(learner, reference):
-    state = after(learner, batches(size=40, count=25))
+@pytest.mark.parametrize("offset", [0.0, 1000.0])
+def test_running_sums_give_what_scikit_learn_computes_at_once(learner, reference, offset):
+    state = after(learner, [(x + offset, y) for x, y in batches(size=40, count=25)])
     reference.fit(X[:1000], Y[:1000])
-    ours = np.argmax(learner.predict(state, jnp.array(X[1000:])), 1)
+    ours = np.argmax(learner.predict(state, jnp.array(X[1000:] + offset)), 1)
     assert np.mean(ours == reference.predict(X[1000:])) > 0.99

@@ -83,13 +83,37 @@ def test_scaling(scaling):
         ({"classes_per_task": 0}, "classes_per_task must be between 1 and the 10"),
         ({"batch_size": 1000}, "larger than the smallest task"),
         ({"batch_size": 5000, "cut": "stream"}, "larger than the data"),
-        ({"batch_size": 0}, "batch_size must be 1 or more, got 0"),
-        ({"passes": 0}, "passes must be 1 or more, got 0"),
+        ({"batch_size": 0}, "batch_size must be a whole number, 1 or more, got 0"),
+        ({"passes": 0}, "passes must be a whole number, 1 or more, got 0"),
     ],
 )
 def test_senseless_streams_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         class_incremental(DIGITS, **options)
+
+
+@pytest.mark.parametrize(
+    ("labels", "first", "message"),
+    [
+        ([1, 2, 1, 2], 0.0, r"whole numbers from 0 on.*got \[1, 2\]"),
+        ([-1, 0, 1, 0], 0.0, "whole numbers from 0 on"),
+        ([0, 2, 0, 2], 0.0, "every one of them in the training data"),
+        ([0.0, 1.0, 0.0, 1.0], 0.0, "from_arrays numbers any labels so"),
+        ([0, 1, 0, 1], np.nan, "x_train has NaN or infinity"),
+    ],
+)
+def test_data_sets_made_by_hand_are_checked(labels, first, message):
+    x, y = np.array([[first], [1.0], [2.0], [3.0]], np.float32), np.array(labels)
+    with pytest.raises(ValueError, match=message):
+        class_incremental(Dataset("mine", x, y, np.ones_like(x), y), batch_size=1)
+    none = Dataset("none", x[:0], np.zeros(0, np.int32), x, np.zeros(4, np.int32))
+    with pytest.raises(ValueError, match="whole numbers from 0 on"):
+        class_incremental(none, batch_size=1)
+
+
+def test_some_but_not_all_data_are_held_out():
+    with pytest.raises(ValueError, match="every must be 2 or more, got 1"):
+        DIGITS.held_out(1)
 
 
 def test_what_never_varies_stays_finite():

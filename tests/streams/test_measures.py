@@ -24,6 +24,12 @@ def test_one_task_forgets_nothing():
     assert backward_transfer(MATRIX[:1, :1]) == 0
 
 
+@pytest.mark.parametrize("measure", [forgetting, backward_transfer, learning_accuracy])
+def test_one_row_for_each_task_is_needed(measure):
+    with pytest.raises(ValueError, match=r"got shape \(12, 3\)"):
+        measure(np.repeat(MATRIX, 4, axis=0))
+
+
 def test_classes_weigh_by_their_samples():
     by_class = np.array([[1.0, 0.0, 0.5, 0.5], [0.0, 1.0, 1.0, 0.0]])
     counts = np.array([30, 10, 10, 10])

@@ -16,7 +16,7 @@ from elephant_nn import (
     mlp,
     sine_stream,
 )
-from elephant_nn.streams.stream import accuracy, accuracy_by_class, shuffled
+from elephant_nn.streams.stream import accuracy, accuracy_by_class, in_blocks, shuffled
 
 KEY = jax.random.key(0)
 
@@ -125,7 +125,10 @@ def test_measuring_at_moments_is_measuring_there():
     same, some = learn(learner, stream, key, evaluate_at=(3, 7))
     np.testing.assert_allclose(some, every[jnp.array([2, 6, 9])], rtol=1e-5)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), state, same)
-    with pytest.raises(ValueError, match="batches from 1 to 10"):
+    _, twice = learn(learner, stream, key, evaluate_at=(0, 3, 3))
+    assert twice.shape == (4,)
+    assert twice[1] == twice[2]
+    with pytest.raises(ValueError, match="batches from 0 to 10"):
         learn(learner, stream, key, evaluate_at=(11,))
 
 
@@ -138,3 +141,12 @@ def test_accuracy_by_class():
 def test_accuracy():
     out = jnp.array([[0.1, 0.9], [0.8, 0.2], [0.4, 0.6]])
     assert accuracy(out, jnp.array([1, 0, 0])) == pytest.approx(2 / 3)
+    for measure in (accuracy, accuracy_by_class(2)):
+        with pytest.raises(ValueError, match=r"labels of shape \(3, 1\)"):
+            measure(out, jnp.array([[1], [0], [0]]))
+
+
+@pytest.mark.parametrize("n", [1, 499, 500, 501, 1234])
+def test_blocks_cover_every_row_once(n):
+    x = jnp.arange(n)
+    assert (in_blocks(lambda rows: jax.nn.one_hot(rows % 7, 7), x, 500).argmax(1) == x % 7).all()

@@ -58,7 +58,11 @@ def named_entries(experiment: Experiment, methods: str, neurons: str, several: b
         if not several and not widths <= there:
             offered = ", ".join(str(n) for n in sorted(n for n in there if n is not None))
             raise UsageError(f"--neurons {neurons}: {experiment.name} has {offered or 'no widths'}")
-        entries = [e for e in entries if e.settings.get("neurons", min(widths)) in widths]
+        left = [e for e in entries if e.settings.get("neurons", min(widths)) in widths]
+        if entries and not left and not several:
+            has = ", ".join(str(n) for n in sorted({e.settings["neurons"] for e in entries}))
+            raise UsageError(f"--neurons {neurons}: {methods} of {experiment.name} has {has}")
+        entries = left
     return entries
 
 

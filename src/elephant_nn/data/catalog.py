@@ -179,6 +179,8 @@ def fetch(known: Known, folder: Path | None = None, notice: Notice = lambda text
         handed_out = {s.names: decode for s, decode in sources if isinstance(s, Address)}
         forms = {known.local_files: known.from_local, **handed_out}
         sources = tuple((Folder(folder, names), decode) for names, decode in forms.items())
+    cache = make_folder(cache_folder(), "set $ELEPHANT_NN_CACHE to a folder that can be written to")
+    remove_leftovers(cache)
     failures = []
     for source, decode in sources:
         notice(f"{known.name}: trying {source}")
@@ -187,7 +189,6 @@ def fetch(known: Known, folder: Path | None = None, notice: Notice = lambda text
         except DataError as error:
             failures.append(f"{source}: {error}")
             continue
-        remove_leftovers(make_folder(cache_folder()))
         write_whole(cache_file(known.name), _packed(dataset))
         return dataset
     tried = "\n  ".join(failures)

@@ -18,7 +18,7 @@ class Dataset:
     """Inputs and labels, for training and for testing.
 
     Images are uint8 of shape (n, height, width, channels); features are float32 of shape (n, d).
-    Labels are int32 from 0 to classes - 1.
+    Labels are int32 from 0 to classes - 1. `from_arrays` makes one of any arrays, and checks them.
     """
 
     name: str
@@ -33,6 +33,8 @@ class Dataset:
 
     def held_out(self, every: int) -> "Dataset":
         """Training data only: every so manieth sample of a class becomes the test set."""
+        if every < 2:
+            raise ValueError(f"held_out: every must be 2 or more, got {every}")
         kept = np.ones(len(self.y_train), bool)
         for label in range(self.classes):
             kept[np.flatnonzero(self.y_train == label)[every - 1 :: every]] = False

@@ -2,6 +2,7 @@
 
 import difflib
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -48,20 +49,32 @@ def from_npz(path: Path) -> Dataset:
     """Your own arrays: x_train, y_train, x_test, y_test in one `.npz`."""
     names = ("x_train", "y_train", "x_test", "y_test")
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file:
+            archive = np.load(file, allow_pickle=False)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise DataError(f"{path} holds one array; it needs {', '.join(names)}: np.savez")
             missing = [name for name in names if name not in archive]
             if missing:
                 raise DataError(f"{path} has no {', '.join(missing)}; it needs {', '.join(names)}")
             parts = {name: archive[name] for name in names}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{path} is not an .npz of plain arrays: {error}") from error
-    return own(path.stem, **parts)
+    return from_arrays(**parts, name=path.stem)
 
 
-def own(
-    name: str, x_train: np.ndarray, y_train: np.ndarray, x_test: np.ndarray, y_test: np.ndarray
+def from_arrays(
+    x_train: np.ndarray,
+    y_train: np.ndarray,
+    x_test: np.ndarray,
+    y_test: np.ndarray,
+    *,
+    name: str = "own",
 ) -> Dataset:
-    """Arrays as a data set: checked, labels as whole numbers from 0, features as float32."""
+    """Your own arrays as a data set: checked, labels as whole numbers from 0, features as float32.
+
+    Labels may be numbers or names; they are numbered in their sorted order.
+    """
+    x_train, y_train, x_test, y_test = map(np.asarray, (x_train, y_train, x_test, y_test))
     y_train, y_test = (y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y for y in (y_train, y_test))
     if x_train.shape[1:] != x_test.shape[1:]:
         raise DataError(
@@ -69,23 +82,37 @@ def own(
             f"{x_test.shape[1:]}; they must be alike"
         )
     for part, x, y in (("train", x_train, y_train), ("test", x_test, y_test)):
-        if y.ndim != 1:
-            raise DataError(f"{name}: y_{part} must be one label a row, got shape {y.shape}")
+        if y.ndim != 1 or y.dtype.kind not in "buifU":
+            raise DataError(
+                f"{name}: y_{part} must be one label a row, a number or a name, got shape "
+                f"{y.shape} of {y.dtype}"
+            )
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            raise DataError(f"{name}: y_{part} has NaN or infinity; drop those rows first")
         if x.ndim < 2 or x.dtype.kind not in "buif":
             raise DataError(
                 f"{name}: x_{part} must be rows of numbers, got shape {x.shape} of {x.dtype}"
             )
         if len(x) != len(y) or len(x) == 0:
             raise DataError(f"{name}: x_{part} has {len(x)} rows and y_{part} {len(y)}")
-        if x.dtype != np.uint8 and not np.isfinite(x).all():
-            raise DataError(f"{name}: x_{part} has NaN or infinity; drop or fill those rows first")
+        if x.dtype != np.uint8 and not np.isfinite(_plain(x)).all():
+            raise DataError(
+                f"{name}: x_{part} has NaN, infinity or what float32 cannot hold; drop or fill "
+                "those rows first"
+            )
     labels = np.unique(y_train)
     strange = np.setdiff1d(y_test, labels)
     if len(strange):
         raise DataError(f"{name}: y_test has labels that y_train lacks: {strange[:5].tolist()}")
     number = lambda y: np.asarray(np.searchsorted(labels, y), np.int32)
-    plain = lambda x: x if x.dtype == np.uint8 else x.astype(np.float32)
-    return Dataset(name, plain(x_train), number(y_train), plain(x_test), number(y_test))
+    return Dataset(name, _plain(x_train), number(y_train), _plain(x_test), number(y_test))
+
+
+def _plain(x: np.ndarray) -> np.ndarray:
+    if x.dtype == np.uint8:
+        return x
+    with np.errstate(over="ignore"):
+        return x.astype(np.float32)
 
 
 def from_pictures(folder: Path) -> Dataset:
@@ -111,4 +138,4 @@ def from_pictures(folder: Path) -> Dataset:
                 )
         parts[f"x_{part}"] = np.stack(pictures)
         parts[f"y_{part}"] = np.array([path.parent.name for path in files])
-    return own(folder.name, **parts)
+    return from_arrays(**parts, name=folder.name)

@@ -5,7 +5,7 @@ Two classes at a time, one pass, no boundaries told, one head over all classes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -56,7 +56,7 @@ def program(data: str, method: str, static: Mapping[str, Any]) -> Program:
 
     from elephant_nn.runs.program import Program, named_key
     from elephant_nn.streams.class_incremental import class_incremental
-    from elephant_nn.streams.stream import agree, shuffled
+    from elephant_nn.streams.stream import agree, in_blocks, shuffled
 
     dataset = _load(data)
     learned = dataset.held_out(static["held_out"]) if "held_out" in static else dataset
@@ -97,7 +97,8 @@ def program(data: str, method: str, static: Mapping[str, Any]) -> Program:
 
     def by_class(state: Any, floats: Floats, x: np.ndarray, y: np.ndarray) -> jax.Array:
         predict = lambda rows: learner(floats).predict(state, stream.transform(rows))
-        right = in_blocks(predict, jnp.asarray(x)) == y
+        classify = lambda rows: jnp.argmax(predict(rows), -1)
+        right = in_blocks(classify, jnp.asarray(x), TEST_BLOCK) == y
         total = jnp.zeros(dataset.classes).at[jnp.asarray(y)].add(right)
         return total / jnp.maximum(np.bincount(y, minlength=dataset.classes), 1)
 
@@ -150,18 +151,6 @@ def _pieces(ends: Sequence[int]) -> list[int]:
     cuts = [np.linspace(start, end, PIECES_PER_TASK + 1)[1:] for start, end in tasks]
     batches = np.unique(np.concatenate(cuts).round().astype(int))
     return batches[batches > 0].tolist()
-
-
-def in_blocks(predict: Callable[[Any], Any], x: Any) -> Any:
-    """The class with the largest output for every row, computed a block at a time."""
-    import jax
-    import jax.numpy as jnp
-
-    size = min(TEST_BLOCK, len(x))
-    blocks = -(-len(x) // size)
-    rows = jnp.minimum(jnp.arange(blocks * size), len(x) - 1).reshape(blocks, size)
-    found = jax.lax.map(lambda block: jnp.argmax(predict(x[block]), -1), rows)
-    return found.reshape(-1)[: len(x)]
 
 
 _FLOATS = ("lr", "a", "sigma_bias", "lambda", "gamma", "switch")
@@ -279,7 +268,7 @@ def summary(
     if not np.isin(ends, batches).all():
         return row
     over_time = task_matrix(by_class, counts, tasks)
-    at_ends = over_time[np.isin(batches, ends)]
+    at_ends = over_time[np.searchsorted(batches, ends)]
     return row | {
         "forgetting": forgetting(at_ends),
         "backward_transfer": backward_transfer(at_ends),

@@ -9,7 +9,7 @@ from jaxtyping import Array, ArrayLike
 
 from elephant_nn.learners.gradient import Loss, cross_entropy
 from elephant_nn.learners.learner import Batch, Learner
-from elephant_nn.networks import Network, Params
+from elephant_nn.networks import Network, Params, trained
 
 ANCHORS = ("previous", "fisher", "average")
 
@@ -52,6 +52,10 @@ def streaming_ewc(
         raise ValueError(f"streaming_ewc: anchor must be one of {ANCHORS}, got {anchor!r}")
     if updates < 1:
         raise ValueError(f"streaming_ewc: updates must be 1 or more, got {updates}")
+    if isinstance(weight, int | float) and not weight >= 0:
+        raise ValueError(f"streaming_ewc: weight must be 0 or more, got {weight}")
+    if isinstance(decay, int | float) and not 0 <= decay <= 1:
+        raise ValueError(f"streaming_ewc: decay must be between 0 and 1, got {decay}")
 
     def objective(params: Params, batch: Batch) -> tuple[Array, Params]:
         x, y = batch
@@ -73,7 +77,7 @@ def streaming_ewc(
             state.anchor,
         )
         change, optimiser_state = optimiser.update(pulled, state.optimiser, state.params)
-        params = optax.apply_updates(observed, change)
+        params = optax.apply_updates(observed, trained(change))
         return state._replace(params=params, optimiser=optimiser_state), slope
 
     def update(state: EwcState, batch: Batch) -> EwcState:

@@ -29,12 +29,14 @@ def flymodel(
     """Every unit sums `per_unit` random inputs; the share `active` of largest units survives.
 
     A sample's survivors, scaled to a largest value of 1, are added with rate `lr` to the weights of
-    its class, which stop at 1. Nothing else changes, so the order of samples does not matter: no
-    boundaries are needed, contrary to what the paper's table says, and nothing can be forgotten.
-    What is kept is a statistic of each class. Unseen classes are never predicted.
+    its class, which stop at 1. Nothing else changes, so the order of samples does not matter and no
+    boundaries are needed, contrary to what the paper's table says. What is kept is a statistic of
+    each class. Unseen classes are never predicted.
     """
     if not 1 <= per_unit <= inputs:
         raise ValueError(f"flymodel: per_unit must be between 1 and {inputs}, got {per_unit}")
+    if not 0 < active <= 1:
+        raise ValueError(f"flymodel: active must be a share above 0, up to 1, got {active}")
     # What reaches the (1 - active) quantile, interpolated between neighbours, among the units.
     winners = neurons - math.ceil((1 - active) * (neurons - 1))
 

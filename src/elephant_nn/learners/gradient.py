@@ -9,7 +9,7 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from elephant_nn.learners.learner import Batch, Learner
-from elephant_nn.networks import Network, Params
+from elephant_nn.networks import Network, Params, trained
 
 Loss = Callable[[Array, Array], Array]
 
@@ -67,7 +67,7 @@ def gradient(
     def step(state: GradientState, batch: Batch) -> GradientState:
         gradients, observed = jax.grad(objective, has_aux=True)(state.params, batch)
         change, optimiser_state = optimiser.update(gradients, state.optimiser, state.params)
-        return GradientState(optax.apply_updates(observed, change), optimiser_state)
+        return GradientState(optax.apply_updates(observed, trained(change)), optimiser_state)
 
     def update(state: GradientState, batch: Batch) -> GradientState:
         return jax.lax.fori_loop(0, updates, lambda _, s: step(s, batch), state)

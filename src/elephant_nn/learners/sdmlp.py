@@ -49,6 +49,10 @@ def sdmlp(
     """
     if not 1 <= k < neurons:
         raise ValueError(f"sdmlp: k must be between 1 and {neurons - 1}, below neurons, got {k}")
+    if passes < 1:
+        raise ValueError(f"sdmlp: passes must be 1 or more, got {passes}")
+    if isinstance(switch, int | float) and not switch > 0:
+        raise ValueError(f"sdmlp: switch must be a number of samples above 0, got {switch}")
     weight = fan_in_uniform()
 
     def init(key: Array) -> SdmlpState:

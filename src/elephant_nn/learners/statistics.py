@@ -1,7 +1,9 @@
 """Classifiers made of running sums by class: what a stream gives without any gradient.
 
-They need one pass and no boundaries and cannot forget, but they keep statistics of every class,
-which the strict setting of the paper has no place for. They tell what its numbers are worth.
+They need one pass and no boundaries, and the order of samples does not matter; but they keep
+statistics of every class, which the strict setting of the paper has no place for. They tell what
+its numbers are worth. Features are summed as differences from the first batch's mean, so that a
+large common offset costs no precision.
 """
 
 from collections.abc import Callable
@@ -24,6 +26,7 @@ class ClassSums(NamedTuple):
     """By class: how many samples, and the sums of their features and of the features' squares."""
 
     params: Params
+    origin: Float[Array, " width"]
     samples: Float[Array, " classes"]
     total: Float[Array, "classes width"]
     squares: Float[Array, "classes width"]
@@ -33,6 +36,7 @@ class Covariance(NamedTuple):
     """By class: how many samples, and the sums of features; over all: the sums of products."""
 
     params: Params
+    origin: Float[Array, " width"]
     samples: Float[Array, " classes"]
     total: Float[Array, "classes width"]
     products: Float[Array, "width width"]
@@ -42,10 +46,10 @@ def nearest_class_mean(network: Network, width: int, classes: int) -> Learner:
     """Predict the class whose mean is nearest, over the features of `network` as initialised."""
 
     def predict(state: ClassSums, x: Array) -> Array:
-        h, mean = network.features(state.params, x), _means(state)
+        h, mean = network.features(state.params, x) - state.origin, _means(state)
         return _of_seen(state.samples, 2 * h @ mean.T - jnp.sum(mean**2, 1))
 
-    return Learner(_init(network, width, classes), _adder(network, classes), predict, KEEPS)
+    return Learner(_init(network, width, classes), _adder(network), predict, KEEPS)
 
 
 def naive_bayes(network: Network, width: int, classes: int, floor: float = 1e-2) -> Learner:
@@ -55,7 +59,7 @@ def naive_bayes(network: Network, width: int, classes: int, floor: float = 1e-2)
     """
 
     def predict(state: ClassSums, x: Array) -> Array:
-        h, mean = network.features(state.params, x), _means(state)
+        h, mean = network.features(state.params, x) - state.origin, _means(state)
         n = jnp.maximum(state.samples, 1)[:, None]
         variance = jnp.maximum(state.squares / n - mean**2, 0.0)
         seen = jnp.maximum(jnp.sum(state.samples > 0), 1)
@@ -64,7 +68,7 @@ def naive_bayes(network: Network, width: int, classes: int, floor: float = 1e-2)
         score += jnp.sum(mean**2 / variance + jnp.log(variance), 1)
         return _of_seen(state.samples, jnp.log(n[:, 0]) - score / 2)
 
-    return Learner(_init(network, width, classes), _adder(network, classes), predict, KEEPS)
+    return Learner(_init(network, width, classes), _adder(network), predict, KEEPS)
 
 
 def streaming_lda(network: Network, width: int, classes: int, shrinkage: float = 1e-2) -> Learner:
@@ -76,15 +80,15 @@ def streaming_lda(network: Network, width: int, classes: int, shrinkage: float =
 
     def init(key: Array) -> Covariance:
         start = _init(network, width, classes)(key)
-        return Covariance(start.params, start.samples, start.total, jnp.zeros((width, width)))
+        return Covariance(*start[:-1], jnp.zeros((width, width)))
 
     def update(state: Covariance, batch: Batch) -> Covariance:
-        h, labels = network.features(state.params, batch[0]), jax.nn.one_hot(batch[1], classes)
+        origin, h, labels = _centred(network, state, batch)
         samples, total = state.samples + labels.sum(0), state.total + labels.T @ h
-        return Covariance(state.params, samples, total, state.products + h.T @ h)
+        return Covariance(state.params, origin, samples, total, state.products + h.T @ h)
 
     def predict(state: Covariance, x: Array) -> Array:
-        h, mean = network.features(state.params, x), _means(state)
+        h, mean = network.features(state.params, x) - state.origin, _means(state)
         seen = jnp.maximum(state.samples.sum(), 1)
         within = (state.products - (mean.T * state.samples) @ mean) / seen
         rounding = 1e-5 * jnp.mean(jnp.diag(state.products)) / seen  # so that it can be inverted
@@ -100,22 +104,32 @@ def streaming_lda(network: Network, width: int, classes: int, shrinkage: float =
 def _init(network: Network, width: int, classes: int) -> Callable[[Array], ClassSums]:
     def init(key: Array) -> ClassSums:
         zeros = jnp.zeros((classes, width))
-        return ClassSums(network.init(key), jnp.zeros(classes), zeros, zeros)
+        return ClassSums(network.init(key), jnp.zeros(width), jnp.zeros(classes), zeros, zeros)
 
     return init
 
 
-def _adder(network: Network, classes: int) -> Callable[[ClassSums, Batch], ClassSums]:
+def _adder(network: Network) -> Callable[[ClassSums, Batch], ClassSums]:
     def update(state: ClassSums, batch: Batch) -> ClassSums:
-        h, labels = network.features(state.params, batch[0]), jax.nn.one_hot(batch[1], classes)
+        origin, h, labels = _centred(network, state, batch)
         return ClassSums(
             state.params,
+            origin,
             state.samples + labels.sum(0),
             state.total + labels.T @ h,
             state.squares + labels.T @ h**2,
         )
 
     return update
+
+
+def _centred(
+    network: Network, state: ClassSums | Covariance, batch: Batch
+) -> tuple[Array, Array, Array]:
+    """The point that features are counted from, the batch's features from there, its labels."""
+    h = network.features(state.params, batch[0])
+    origin = jnp.where(state.samples.sum() > 0, state.origin, h.mean(0))
+    return origin, h - origin, jax.nn.one_hot(batch[1], len(state.samples))
 
 
 def _means(state: ClassSums | Covariance) -> Array:

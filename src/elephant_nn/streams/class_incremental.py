@@ -1,5 +1,6 @@
 """Class-incremental streams: a few classes at a time, one head, no boundaries told."""
 
+import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -53,6 +54,7 @@ def class_incremental(
             stream: build such a learner with `tasks.ends`.
         class_statistics: whether learners that keep sums by class are granted that.
     """
+    _check_dataset(dataset)
     order = list(range(dataset.classes)) if class_order is None else list(class_order)
     if sorted(order) != list(range(dataset.classes)):
         raise ValueError(
@@ -68,8 +70,10 @@ def class_incremental(
         if value not in choice:
             raise ValueError(f"class_incremental: {name} must be one of {choice}, got {value!r}")
     for name, count in (("batch_size", batch_size), ("passes", passes)):
-        if count < 1:
-            raise ValueError(f"class_incremental: {name} must be 1 or more, got {count}")
+        if not isinstance(count, numbers.Integral) or count < 1:
+            raise ValueError(
+                f"class_incremental: {name} must be a whole number, 1 or more, got {count}"
+            )
     starts = range(0, len(order), classes_per_task)
     classes = tuple(tuple(order[start : start + classes_per_task]) for start in starts)
     rows = [np.flatnonzero(np.isin(dataset.y_train, group)) for group in classes]
@@ -105,6 +109,29 @@ def class_incremental(
         transform=transform,
     )
     return stream, Tasks(classes, tuple(int(end) for end in ends))
+
+
+def _check_dataset(dataset: Dataset) -> None:
+    """For data sets made by hand; `from_arrays` and `load` give none that fail this."""
+    labels = dataset.y_train
+    if not (
+        labels.size
+        and labels.dtype.kind in "iu"
+        and labels.min() == 0
+        and np.bincount(labels).min() > 0
+        and np.isin(dataset.y_test, labels).all()
+    ):
+        raise ValueError(
+            "class_incremental: labels must be whole numbers from 0 on, every one of them in the "
+            f"training data, got {np.unique(labels)[:8].tolist()} in it and "
+            f"{np.unique(dataset.y_test)[:8].tolist()} in the test data; "
+            "from_arrays numbers any labels so"
+        )
+    for part, x in (("x_train", dataset.x_train), ("x_test", dataset.x_test)):
+        if x.dtype.kind == "f" and not np.isfinite(x).all():
+            raise ValueError(
+                f"class_incremental: {part} has NaN or infinity; drop or fill those rows first"
+            )
 
 
 def _shuffle(key: Key[Array, ""], n: int, size: int, lap: Int[Array, ""]) -> Int[Array, " size"]:

@@ -23,26 +23,37 @@ def task_matrix(
     return np.stack(columns, axis=1)
 
 
-def learning_accuracy(matrix: Float[np.ndarray, "tasks tasks"]) -> float:
+def learning_accuracy(matrix: Float[np.ndarray, "ends tasks"]) -> float:
     r"""How well each task was known when it had just been learned: $\frac1T\sum_t R_{t,t}$."""
+    _check_square(matrix, "learning_accuracy")
     return float(np.diag(matrix).mean())
 
 
-def forgetting(matrix: Float[np.ndarray, "tasks tasks"]) -> float:
+def forgetting(matrix: Float[np.ndarray, "ends tasks"]) -> float:
     r"""What was once known and is not any more, over all tasks but the last:
 
     $\frac{1}{T-1}\sum_{t<T} \big(\max_{s<T} R_{s,t} - R_{T,t}\big)$.
     """
+    _check_square(matrix, "forgetting")
     if len(matrix) < 2:
         return 0.0
     return float((matrix[:-1, :-1].max(axis=0) - matrix[-1, :-1]).mean())
 
 
-def backward_transfer(matrix: Float[np.ndarray, "tasks tasks"]) -> float:
+def backward_transfer(matrix: Float[np.ndarray, "ends tasks"]) -> float:
     r"""What later tasks did to earlier ones: $\frac{1}{T-1}\sum_{t<T} (R_{T,t} - R_{t,t})$.
 
     Negative where learning went at the expense of what was known.
     """
+    _check_square(matrix, "backward_transfer")
     if len(matrix) < 2:
         return 0.0
     return float((matrix[-1, :-1] - np.diag(matrix)[:-1]).mean())
+
+
+def _check_square(matrix: np.ndarray, name: str) -> None:
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(
+            f"{name}: the matrix must have a row for the end of each task and a column for each "
+            f"task, got shape {matrix.shape}; measure with learn(..., evaluate_at=tasks.ends)"
+        )

@@ -63,8 +63,9 @@ class Stream:
         return self.transform(self.x[rows]), self.y[rows]
 
 
-def accuracy(out: Float[Array, "n k"], y: Int[Array, " n"]) -> Float[Array, ""]:
+def accuracy(out: Float[Array, "n k"], y: Int[Array, "..."]) -> Float[Array, ""]:
     """Share of rows whose largest output is the label's."""
+    _check_labels(out, y, "accuracy")
     return jnp.mean(jnp.argmax(out, -1) == y)
 
 
@@ -72,12 +73,31 @@ def accuracy(out: Float[Array, "n k"], y: Int[Array, " n"]) -> Float[Array, ""]:
 def accuracy_by_class(classes: int) -> Measure:
     """A measure: the accuracy of each class by itself, 0 for a class without test samples."""
 
-    def measure(out: Float[Array, "n k"], y: Int[Array, " n"]) -> Float[Array, " classes"]:
+    def measure(out: Float[Array, "n k"], y: Int[Array, "..."]) -> Float[Array, " classes"]:
+        _check_labels(out, y, "accuracy_by_class")
         of_class = jax.nn.one_hot(y, classes)
         right = jnp.argmax(out, -1) == y
         return right @ of_class / jnp.maximum(of_class.sum(0), 1)
 
     return measure
+
+
+def _check_labels(out: Array, y: Array, name: str) -> None:
+    if out.ndim != 2 or y.shape != out.shape[:1]:
+        raise ValueError(
+            f"{name}: needs a row of outputs and one label a sample, got outputs of shape "
+            f"{out.shape} and labels of shape {y.shape}"
+        )
+
+
+def in_blocks(apply: Callable[[Array], Array], x: Array, size: int = 1000) -> Array:
+    """`apply` to a block of rows at a time: a wide layer's values for a test set take gigabytes."""
+    if len(x) <= size:
+        return apply(x)
+    blocks = -(-len(x) // size)
+    rows = jnp.minimum(jnp.arange(blocks * size), len(x) - 1).reshape(blocks, size)
+    found = jax.lax.map(lambda block: apply(x[block]), rows)
+    return found.reshape(-1, *found.shape[2:])[: len(x)]
 
 
 class Passage(NamedTuple):
@@ -104,14 +124,13 @@ def travel(
     The curve has a point after every `evaluate_every` batches, and one after the last batch.
     """
     agree(learner, stream)
-    test_x = stream.transform(stream.test_x)
 
     def step(carry: tuple[State, State], t: Array) -> tuple[tuple[State, State], None]:
         return (learner.update(carry[0], stream.batch(order, t)), carry[0]), None
 
     def stretch(carry: tuple[State, State], times: Array) -> tuple[tuple[State, State], Array]:
         carry, _ = jax.lax.scan(step, carry, times)
-        return carry, measure(learner.predict(carry[0], test_x), stream.test_y)
+        return carry, measure(_on_test_set(learner, stream, carry[0]), stream.test_y)
 
     times, whole = start + jnp.arange(steps), steps // evaluate_every * evaluate_every
     carry, curve = jax.lax.scan(stretch, (state, state), times[:whole].reshape(-1, evaluate_every))
@@ -119,6 +138,10 @@ def travel(
         carry, last = stretch(carry, times[whole:])
         curve = jnp.concatenate([curve, last[None]])
     return Passage(*carry, curve)
+
+
+def _on_test_set(learner: Learner, stream: Stream, state: State) -> Array:
+    return in_blocks(lambda x: learner.predict(state, stream.transform(x)), stream.test_x)
 
 
 def agree(learner: Learner, stream: Stream) -> None:
@@ -143,30 +166,32 @@ def learn(
     """Send a learner down a whole stream; returns its last state and the curve of its measure.
 
     Compiles once for a learner and a stream. The curve has a point after every `evaluate_every`
-    batches, or after each of the batches `evaluate_at`, and one after the last; measure rarely
-    where the test set is large.
+    batches, or after each of the batches `evaluate_at` (0: before the first), and one after the
+    last; measure rarely where the test set is large.
     """
     if not evaluate_every >= 1:
         raise ValueError(f"learn: evaluate_every must be 1 or more, got {evaluate_every}")
     if evaluate_at is None:
-        passage = _learn(stream, key, learner, measure, evaluate_every)
-        return passage.state, passage.curve
-    moments = sorted({*map(int, evaluate_at), stream.steps})
-    if moments[0] < 1 or moments[-1] > stream.steps:
+        return _learn(stream, key, learner, measure, evaluate_every)
+    moments = sorted(map(int, evaluate_at))
+    if any(not 0 <= moment <= stream.steps for moment in moments):
         raise ValueError(
-            f"learn: evaluate_at must name batches from 1 to {stream.steps}, got {evaluate_at}"
+            f"learn: evaluate_at must name batches from 0 to {stream.steps}, got {evaluate_at}"
         )
+    if stream.steps not in moments:
+        moments.append(stream.steps)
     return _learn_measured_at(stream, key, learner, measure, tuple(moments))
 
 
 @partial(jax.jit, static_argnames=("learner", "measure", "evaluate_every"))
 def _learn(
     stream: Stream, key: Array, learner: Learner, measure: Measure, evaluate_every: int
-) -> Passage:
+) -> tuple[State, Array]:
     init_key, order_key = jax.random.split(key)
     order = stream.order(order_key, len(stream.x))
     state = learner.init(init_key)
-    return travel(learner, stream, order, state, 0, stream.steps, measure, evaluate_every)
+    passage = travel(learner, stream, order, state, 0, stream.steps, measure, evaluate_every)
+    return passage.state, passage.curve
 
 
 @partial(jax.jit, static_argnames=("learner", "measure", "moments"))
@@ -176,12 +201,11 @@ def _learn_measured_at(
     agree(learner, stream)
     init_key, order_key = jax.random.split(key)
     order = stream.order(order_key, len(stream.x))
-    test_x = stream.transform(stream.test_x)
 
     def stretch(state: State, bounds: tuple[Array, Array]) -> tuple[State, Array]:
         update = lambda t, state: learner.update(state, stream.batch(order, t))
         state = jax.lax.fori_loop(*bounds, update, state)
-        return state, measure(learner.predict(state, test_x), stream.test_y)
+        return state, measure(_on_test_set(learner, stream, state), stream.test_y)
 
     bounds = jnp.array((0, *moments[:-1])), jnp.array(moments)
     return jax.lax.scan(stretch, learner.init(init_key), bounds)
