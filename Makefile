@@ -31,11 +31,25 @@ results: $(VENV)/run
 	$(BIN)/elephant sweep sine --seeds 20 --out "$(OUT)"
 	$(BIN)/python docs/results/collect.py "$(OUT)"
 
+REFERENCES := nearest-mean/elephant,naive-bayes/elephant,lda/elephant,mlp/shuffled,emlp/shuffled
+
 # What docs/results says of class-incremental learning. It goes on from the rows kept there; from
 # nothing it takes days on two cores.
 results-classes: $(VENV)/run
 	$(BIN)/python docs/results/collect.py --restore "$(OUT)"
 	$(BIN)/elephant sweep split-digits --coarse --out "$(OUT)"
+	$(BIN)/elephant sweep split-mnist --neurons 1000 --methods mlp --seeds 5 --out "$(OUT)"
+	$(BIN)/elephant sweep split-mnist --neurons 1000 --methods emlp --coarse --seeds 5 --finalists 6 --out "$(OUT)"
+	$(BIN)/elephant sweep split-mnist --neurons 1000 --methods mlp-ewc --coarse --seeds 2 --finalists 6 --out "$(OUT)"
+	$(BIN)/elephant sweep split-mnist --neurons 1000 --methods cnn --seeds 1 --out "$(OUT)"
+	$(BIN)/elephant sweep split-mnist --neurons 1000 --methods ecnn --coarse --seeds 1 --finalists 2 --out "$(OUT)"
+	$(BIN)/elephant sweep split-mnist --neurons 1000 --methods $(REFERENCES) --seeds 1 --out "$(OUT)"
+	$(BIN)/elephant sweep split-mnist --neurons 10000 --methods mlp --seeds 1 --out "$(OUT)"
+	$(BIN)/elephant sweep split-mnist --neurons 10000 --methods emlp --coarse --seeds 1 --finalists 6 --out "$(OUT)"
+	$(BIN)/elephant sweep split-mnist --neurons 10000 --methods ecnn --coarse --seeds 1 --out "$(OUT)"
+	$(BIN)/elephant sweep split-cifar10 --neurons 1000 --methods mlp --seeds 2 --out "$(OUT)"
+	$(BIN)/elephant sweep split-cifar10 --neurons 1000 --methods emlp --coarse --seeds 2 --finalists 4 --out "$(OUT)"
+	$(BIN)/elephant reproduce split-mnist --neurons 1000 --methods mlp,mlp-ewc,emlp --seeds 20 --out "$(OUT)"
 	$(BIN)/elephant sweep split-protocols --seeds 2 --finalists 3 --out "$(OUT)"
 	$(BIN)/elephant reproduce split-digits split-mnist split-cifar10 split-protocols --out "$(OUT)"
 	$(BIN)/python docs/results/collect.py "$(OUT)"

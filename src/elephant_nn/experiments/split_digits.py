@@ -19,6 +19,7 @@ from elephant_nn.experiments.split_rows import (
 )
 
 _DIGIT_RATES: Grid = {"lr": (3e-4, 1e-4, 3e-5, 1e-5, 3e-6), "E": (1, 2)}
+_CNN_RATES: Grid = {"lr": (1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 3e-7), "E": (1, 2)}
 
 
 def _digits_entries() -> tuple[Entry, ...]:
@@ -43,10 +44,10 @@ def _digits_entries() -> tuple[Entry, ...]:
             {"lr": (0.005, 0.01, 0.05, 0.2), "per_unit": (4, 8, 16, 32)},
         ),
         emlp,
-        replace(new.plain("cnn", "CNN", 1000, 3e-6, 2), grid=_DIGIT_RATES),
+        replace(new.plain("cnn", "CNN", 1000, 3e-6, 2), grid=_CNN_RATES),
         replace(
             new.elephant("ecnn", "ECNN", 1000, 3e-6, 1, 0.04, 0.16),
-            grid={**_DIGIT_RATES, **SHAPES},
+            grid={**_CNN_RATES, **SHAPES},
         ),
         *references(
             new,

@@ -23,7 +23,7 @@ SPRINGS: Grid = {
 METRICS = (
     Metric("accuracy", "test accuracy", "higher", 3),
     Metric("forgetting", "forgetting", "lower", 3),
-    Metric("learning_accuracy", "learning accuracy", "higher", 3, detail=True),
+    Metric("learning_accuracy", "learning accuracy", "higher", 3),
     Metric("backward_transfer", "backward transfer", "higher", 3, detail=True),
 )
 CHOOSING: Hyper = {"held_out": 50}

@@ -170,7 +170,9 @@ def _how_the_paper_chose(experiment: Experiment) -> str:
     if experiment.peeked:
         return (
             "The paper mentions no held-out data and seems to choose by test accuracy; the fifth "
-            "column is the best mean test accuracy of the same runs, for that comparison only."
+            "column is the best mean test accuracy of the choosing runs, on the seeds that all "
+            "settings have, for that comparison only. Errors of held-out data are over seeds; the "
+            "samples kept back are the same few for all of them."
         )
     return (
         "The paper chooses and reports on the same runs, which flatters every row: compare its "
