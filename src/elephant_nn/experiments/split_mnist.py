@@ -99,7 +99,7 @@ def _mnist_entries() -> tuple[Entry, ...]:
             paper=(0.780, 0.010),
         ),
         new.elephant(
-            "ecnn", "ECNN", 10000, 3e-7, 1, 0.04, 0.16,
+            "ecnn", "ECNN", 10000, 3e-7, 1, 0.02, 0.16,
             coarse={"lr": (3e-7, 1e-7), "E": (1,), "a": (0.02, 0.04), "sigma_bias": (0.16, 0.32)},
             paper=(0.850, 0.004),
         ),
