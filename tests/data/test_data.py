@@ -371,6 +371,12 @@ def test_labels_in_a_column_are_labels():
         (np.zeros((6, 4)), np.zeros((6, 9)), np.zeros(6), "they must be alike"),
         (np.full((6, 4), "a"), np.full((6, 4), "a"), np.zeros(6), "rows of numbers"),
         (np.zeros((6, 4)), np.zeros((6, 4)), np.zeros((6, 2)), "one label a row"),
+        (
+            np.zeros((6, 4)),
+            np.zeros((6, 4)),
+            np.array(["a"] * 6, object),
+            "astype.str. makes names",
+        ),
         (np.zeros((6, 4)), np.zeros((6, 4)), np.full(6, np.nan), "y_train has NaN"),
         (np.full((6, 4), 1e300), np.zeros((6, 4)), np.zeros(6), "what float32 cannot hold"),
     ],

@@ -85,7 +85,7 @@ def from_arrays(
         if y.ndim != 1 or y.dtype.kind not in "buifU":
             raise DataError(
                 f"{name}: y_{part} must be one label a row, a number or a name, got shape "
-                f"{y.shape} of {y.dtype}"
+                f"{y.shape} of {y.dtype}; y.astype(str) makes names of objects"
             )
         if y.dtype.kind == "f" and not np.isfinite(y).all():
             raise DataError(f"{name}: y_{part} has NaN or infinity; drop those rows first")
