@@ -2,6 +2,7 @@ import multiprocessing
 import os
 import signal
 import time
+from functools import partial
 
 import jax
 import numpy as np
@@ -200,17 +201,40 @@ def test_resume_in_the_middle_of_a_shard_gives_the_same_bytes(tmp_path, monkeypa
         assert not list(scratch.iterdir())
 
 
+def test_a_shard_killed_again_and_again_goes_on_from_its_last_checkpoint(tmp_path, monkeypatch):
+    shard = Shard(toy.program, tuple(toy.cell(seed) for seed in range(3)), 3)
+    unbroken = run_shard(shard, tmp_path / "unbroken")
+    saved = []
+
+    def save_then_die(path, chunk, tree):
+        save_checkpoint(path, chunk, tree)
+        saved.append(chunk)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shard_module, "save_checkpoint", save_then_die)
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            run_shard(shard, tmp_path / "killed", checkpoint_seconds=0)
+    assert saved == [1, 2, 3]
+    assert run_shard(shard, tmp_path / "killed") == unbroken
+
+
 def test_damaged_checkpoints_are_set_aside(tmp_path):
-    tree = {"a": jax.numpy.arange(3.0), "n": np.array([1, 2])}
+    tree = {"a": jax.numpy.arange(3.0), "n": np.array([1, 2]), "s": np.array(3.0)}
     path = tmp_path / "s.safetensors"
-    save_checkpoint(path, 7, tree)
-    chunk, restored = load_checkpoint(path, tree)
-    assert chunk == 7
-    jax.tree.map(np.testing.assert_array_equal, restored, tree)
+    for _ in range(2):  # what was loaded is as good as what was saved
+        save_checkpoint(path, 7, tree)
+        chunk, restored = load_checkpoint(path, tree)
+        assert chunk == 7
+        jax.tree.map(partial(np.testing.assert_array_equal, strict=True), restored, tree)
+        tree = restored
     with pytest.warns(StoreWarning, match=r"s\.safetensors is damaged or of another version"):
         assert load_checkpoint(path, {"a": tree["a"]}) is None
     assert (tmp_path / "set-aside" / path.name).exists()
-    path.write_bytes(b"rubbish")
-    with pytest.warns(StoreWarning):
-        assert load_checkpoint(path, tree) is None
+    save_checkpoint(path, 7, tree)
+    whole = path.read_bytes()
+    for damaged in (b"rubbish", whole[:-4], whole[:-1] + bytes([whole[-1] ^ 1])):
+        path.write_bytes(damaged)
+        with pytest.warns(StoreWarning):
+            assert load_checkpoint(path, tree) is None
     assert load_checkpoint(path, tree) is None  # nothing there

@@ -1,6 +1,8 @@
 """Checkpoints of a shard in the middle: safetensors, so nothing in them can run."""
 
+import hashlib
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,10 @@ from elephant_nn.files import StoreWarning, set_aside, write_whole
 
 def save_checkpoint(path: Path, chunk: int, tree: Any) -> None:
     """Write the leaves of `tree` and the number of finished chunks, whole or not at all."""
-    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
-    tensors = {f"{i:05d}": np.ascontiguousarray(leaf) for i, leaf in enumerate(leaves)}
-    write_whole(path, save(tensors, metadata={"chunk": str(chunk)}))
+    leaves = [np.asarray(leaf, order="C") for leaf in jax.tree.leaves(tree)]
+    tensors = {f"{i:05d}": leaf for i, leaf in enumerate(leaves)}
+    metadata = {"chunk": str(chunk), "sha256": _checksum(chunk, leaves)}
+    write_whole(path, save(tensors, metadata=metadata))
 
 
 def load_checkpoint(path: Path, like: Any) -> tuple[int, Any] | None:
@@ -29,8 +32,11 @@ def load_checkpoint(path: Path, like: Any) -> tuple[int, Any] | None:
     leaves, structure = jax.tree.flatten(like)
     try:
         with safe_open(path, framework="np") as file:
-            chunk = int(file.metadata()["chunk"])
+            metadata = file.metadata()
+            chunk = int(metadata["chunk"])
             stored = [file.get_tensor(name) for name in sorted(file.keys())]
+        if metadata["sha256"] != _checksum(chunk, stored):
+            raise ValueError(f"{path} is not what was written")
         restored = [_like(value, leaf) for value, leaf in zip(stored, leaves, strict=True)]
     except (SafetensorError, KeyError, TypeError, ValueError, OSError):
         sentence = set_aside(path, "is damaged or of another version")
@@ -42,4 +48,11 @@ def load_checkpoint(path: Path, like: Any) -> tuple[int, Any] | None:
 def _like(value: np.ndarray, leaf: Any) -> Any:
     if (value.shape, value.dtype) != (leaf.shape, leaf.dtype):
         raise ValueError(f"expected {leaf.shape} {leaf.dtype}, got {value.shape} {value.dtype}")
-    return jax.numpy.asarray(value)
+    return value if isinstance(leaf, np.ndarray) else jax.numpy.asarray(value)
+
+
+def _checksum(chunk: int, leaves: Iterable[np.ndarray]) -> str:
+    digest = hashlib.sha256(str(chunk).encode())
+    for leaf in leaves:
+        digest.update(leaf.reshape(-1).view(np.uint8))
+    return digest.hexdigest()
