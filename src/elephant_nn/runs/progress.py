@@ -26,7 +26,7 @@ def progress(label: str, quiet_seconds: float = 10.0) -> Iterator[Report]:
         last = elapsed
         rest = elapsed / (done - kept) * (total - done) if kept < done < total else 0
         left = f", about {rest:.0f} s left" if rest else ""
-        print(f"{label}: {done:.0f} of {total} runs, {elapsed:.0f} s{left}", file=sys.stderr)
+        print(f"{label}: {int(done)} of {total} runs, {elapsed:.0f} s{left}", file=sys.stderr)
 
     yield report
 
