@@ -316,11 +316,39 @@ def test_own_arrays(tmp_path):
     assert mine.x_train.dtype == np.float32
 
 
+def test_names_that_are_numbers_keep_the_order_of_numbers():
+    y = np.array([str(i) for i in range(12)])
+    mine = from_arrays(np.ones((12, 3)), y, np.ones((2, 3)), y[-2:])
+    assert mine.names == tuple(map(str, range(12)))
+    assert mine.y_train.tolist() == list(range(12))
+    assert mine.y_test.tolist() == [10, 11]
+    assert mine.held_out(2).names == mine.names
+
+
+def test_arrays_of_three_dimensions_are_grey_pictures_and_features_are_floats():
+    y = np.array([0, 1])
+    for kind in (np.uint8, np.float64):
+        assert from_arrays(*[np.ones((2, 4, 5), kind), y] * 2).x_train.shape == (2, 4, 5, 1)
+    assert from_arrays(*[np.ones((2, 4), np.uint8), y] * 2).x_train.dtype == np.float32
+
+
+def test_strange_rows_are_named():
+    x, y = np.ones((9, 2)), np.arange(9.0)
+    x[3:] = np.inf
+    with pytest.raises(DataError, match="in rows 3, 4, 5, 6, 7 and 1 more"):
+        from_arrays(x, y, x, y)
+    with pytest.raises(DataError, match="y_test has NaN or infinity in row 8"):
+        from_arrays(np.ones((9, 2)), y, np.ones((9, 2)), np.where(y == 8, np.nan, y))
+    masked = np.ma.masked_equal(y, 2.0)
+    with pytest.raises(DataError, match="masked values"):
+        from_arrays(np.ones((9, 2)), masked, np.ones((9, 2)), y)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"x_test": None}, "has no x_test"),
-        ({"y_train": np.zeros(3)}, "6 rows and y_train 3"),
+        ({"y_train": np.zeros(3)}, r"x_train has shape \(6, 2\) and y_train \(3,\)"),
         ({"x_train": np.full((6, 2), np.nan)}, "x_train has NaN"),
         ({"y_test": np.array([7.0, 0.0])}, r"labels that y_train lacks: \[7.0\]"),
         ({"x_train": np.array([{}] * 6)}, "not an .npz of plain arrays"),
@@ -341,7 +369,7 @@ def test_own_arrays_that_do_not_fit_are_named(tmp_path, change, message):
 
 def test_one_array_and_a_damaged_archive_are_named(tmp_path):
     np.save(tmp_path / "one.npy", np.ones(3))
-    with pytest.raises(DataError, match="holds one array; it needs x_train"):
+    with pytest.raises(DataError, match=r"not an \.npz; np\.savez makes one of x_train"):
         load(str(tmp_path / "one.npy"))
     names = ("x_train", "y_train", "x_test", "y_test")
     np.savez_compressed(tmp_path / "mine.npz", **{name: np.arange(500) for name in names})
@@ -404,12 +432,57 @@ def test_a_folder_of_pictures(tmp_path):
     pictures = load(str(tmp_path))
     assert pictures.x_train.shape == (2, 4, 5, 3)
     assert pictures.y_train.tolist() == [0, 1]
+    assert pictures.names == ("cat", "dog")
     draw("train", "dog", "2.png", size=(6, 4))
     with pytest.raises(DataError, match=r"2\.png is 6x4"):
         load(str(tmp_path))
     (tmp_path / "train" / "dog" / "2.png").write_bytes(b"no picture")
-    with pytest.raises(DataError, match="not a picture"):
+    with pytest.raises(DataError, match="cannot be read as a picture"):
         load(str(tmp_path))
+
+
+def grey_pictures(folder, mode, value):
+    for part in ("train", "test"):
+        for label in ("2", "10"):
+            (folder / part / label).mkdir(parents=True)
+            Image.new(mode, (3, 2), value).save(folder / part / label / "1.png")
+
+
+@pytest.mark.parametrize(("mode", "value"), [("L", 100), ("I;16", 100 * 257)])
+def test_grey_pictures_have_one_channel_and_eight_bits(tmp_path, mode, value):
+    grey_pictures(tmp_path, mode, value)
+    pictures = load(tmp_path)
+    np.testing.assert_array_equal(pictures.x_train, np.full((2, 2, 3, 1), 100, np.uint8))
+    Image.new("RGB", (3, 2), (1, 2, 3)).save(tmp_path / "test" / "2" / "coloured.gif")
+    mixed = load(tmp_path)
+    assert mixed.x_train.shape == (2, 2, 3, 3)
+    assert (mixed.x_train == 100).all()
+    assert mixed.x_test[mixed.y_test == 0][1, 0, 0].tolist() == [1, 2, 3]
+
+
+def test_no_picture_is_left_out_in_silence(tmp_path):
+    grey_pictures(tmp_path, "L", 0)
+    (tmp_path / "train" / "10" / ".hidden").write_bytes(b"")
+    load(tmp_path)
+    other = tmp_path / "train" / "10" / "other"
+    other.mkdir()
+    with pytest.raises(DataError, match="has a folder 'other' in it"):
+        load(tmp_path)
+    other.rmdir()
+    (tmp_path / "test" / "11").mkdir()
+    with pytest.raises(DataError, match="11 is empty"):
+        load(tmp_path)
+    (tmp_path / "test" / "11").rmdir()
+    Image.new("F", (3, 2), 0.5).save(other.with_suffix(".tif"))
+    with pytest.raises(DataError, match=r"other\.tif has pixels of the kind F"):
+        load(tmp_path)
+
+
+def test_too_large_a_picture_is_named(tmp_path, monkeypatch):
+    grey_pictures(tmp_path, "L", 0)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1)
+    with pytest.raises(DataError, match=r"1\.png cannot be read as a picture: .*exceeds limit"):
+        load(tmp_path)
 
 
 def test_wrong_names_and_absent_data_say_what_to_do(tmp_path):
@@ -428,6 +501,10 @@ def test_the_data_command(capsys):
     assert "cifar10        absent" in listed
     assert main(["data", "check", "mnist"]) == 1
     assert "elephant data fetch mnist" in capsys.readouterr().out
+    assert main(["data", "check", "mnist", "--from", "/nonexistent"]) == 2
+    assert "--from is for `elephant data fetch`" in capsys.readouterr().err
+    assert main(["data", "check", "nowhere.npz"]) == 1
+    assert "no data set, file or folder 'nowhere.npz'" in capsys.readouterr().err
     assert main(["data", "fetch"]) == 2
     assert main(["data", "fetch", "mnits"]) == 2
     assert "did you mean mnist?" in capsys.readouterr().err

@@ -5,8 +5,9 @@ import hashlib
 import io
 import json
 import tarfile
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,8 @@ class Dataset:
     """Inputs and labels, for training and for testing.
 
     Images are uint8 of shape (n, height, width, channels); features are float32 of shape (n, d).
-    Labels are int32 from 0 to classes - 1. `from_arrays` makes one of any arrays, and checks them.
+    Labels are int32 from 0 to classes - 1; `names` has what they were called before they were
+    numbered, if anything. `from_arrays` makes one of any arrays, and checks them.
     """
 
     name: str
@@ -26,6 +28,7 @@ class Dataset:
     y_train: np.ndarray
     x_test: np.ndarray
     y_test: np.ndarray
+    names: tuple[Hashable, ...] = ()
 
     @property
     def classes(self) -> int:
@@ -39,7 +42,7 @@ class Dataset:
         for label in range(self.classes):
             kept[np.flatnonzero(self.y_train == label)[every - 1 :: every]] = False
         x, y = self.x_train, self.y_train
-        return Dataset(self.name, x[kept], y[kept], x[~kept], y[~kept])
+        return replace(self, x_train=x[kept], y_train=y[kept], x_test=x[~kept], y_test=y[~kept])
 
     @property
     def parts(self) -> dict[str, np.ndarray]:
@@ -58,7 +61,7 @@ CIFAR_FILES = tuple(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin
 
 def from_idx(name: str, files: Files) -> Dataset:
     """MNIST's format: four files of a header and unsigned bytes, plain or gzipped."""
-    parts = {}
+    parts: dict[str, Any] = {}
     for part, filename in MNIST_FILES.items():
         content = files.get(filename) or gzip.decompress(files[f"{filename}.gz"])
         dimensions = content[3]
@@ -82,7 +85,7 @@ def from_mnist_csv(name: str, files: Files) -> Dataset:
     """A table with the label first and 784 pixels after it, under one line of column names."""
     import polars as pl
 
-    parts = {}
+    parts: dict[str, Any] = {}
     for part in ("train", "test"):
         (content,) = (files[key] for key in files if key.endswith(f"mnist_{part}.csv"))
         table = pl.read_csv(io.BytesIO(content)).to_numpy()

@@ -12,17 +12,19 @@ from elephant_nn.data.dataset import Dataset
 from elephant_nn.files import DataError
 
 BUILT_IN = "digits"
-_PICTURES = {".png", ".jpg", ".jpeg", ".bmp"}
+_GREY = {"1", "L", "LA"}
+_COLOUR = {"P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "LAB", "HSV"}
 
 
-def load(name: str) -> Dataset:
+def load(name: str | Path) -> Dataset:
     """`digits` (built in), a fetched data set, a path to an `.npz`, or to a folder of pictures."""
+    name = str(name)
     if name == BUILT_IN:
         return digits()
     if name in CATALOG:
         dataset = cached(CATALOG[name])
         if dataset is None:
-            raise DataError(f"{name} is not on this machine yet; run: elephant data fetch {name}")
+            raise DataError(f"{name} is not in the cache; run: elephant data fetch {name}")
         return dataset
     path = Path(name)
     if path.is_dir():
@@ -31,8 +33,8 @@ def load(name: str) -> Dataset:
         return from_npz(path)
     known = [BUILT_IN, *CATALOG]
     near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-    raise DataError(f"there is no data set or file {name!r}; {hint}")
+    hint = f"did you mean {near[0]}?" if near else f"there are the data sets {', '.join(known)}"
+    raise DataError(f"there is no data set, file or folder {name!r}; {hint}")
 
 
 def digits() -> Dataset:
@@ -50,9 +52,10 @@ def from_npz(path: Path) -> Dataset:
     names = ("x_train", "y_train", "x_test", "y_test")
     try:
         with path.open("rb") as file:
+            if file.read(2) != b"PK":
+                raise DataError(f"{path} is not an .npz; np.savez makes one of {', '.join(names)}")
+            file.seek(0)
             archive = np.load(file, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise DataError(f"{path} holds one array; it needs {', '.join(names)}: np.savez")
             missing = [name for name in names if name not in archive]
             if missing:
                 raise DataError(f"{path} has no {', '.join(missing)}; it needs {', '.join(names)}")
@@ -72,8 +75,12 @@ def from_arrays(
 ) -> Dataset:
     """Your own arrays as a data set: checked, labels as whole numbers from 0, features as float32.
 
-    Labels may be numbers or names; they are numbered in their sorted order.
+    Labels may be numbers or names; they are numbered in their sorted order, names that are numbers
+    in the order of the numbers, and kept in `names`. Arrays of three dimensions are grey pictures
+    and get a last axis for their one channel.
     """
+    if any(np.ma.is_masked(part) for part in (x_train, y_train, x_test, y_test)):
+        raise DataError(f"{name}: arrays have masked values; fill them, or drop those rows first")
     x_train, y_train, x_test, y_test = map(np.asarray, (x_train, y_train, x_test, y_test))
     y_train, y_test = (y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y for y in (y_train, y_test))
     if x_train.shape[1:] != x_test.shape[1:]:
@@ -88,54 +95,108 @@ def from_arrays(
                 f"{y.shape} of {y.dtype}; y.astype(str) makes names of objects"
             )
         if y.dtype.kind == "f" and not np.isfinite(y).all():
-            raise DataError(f"{name}: y_{part} has NaN or infinity; drop those rows first")
+            raise DataError(
+                f"{name}: y_{part} has NaN or infinity in {_strange_rows(y)}; drop those rows first"
+            )
         if x.ndim < 2 or x.dtype.kind not in "buif":
             raise DataError(
                 f"{name}: x_{part} must be rows of numbers, got shape {x.shape} of {x.dtype}"
             )
-        if len(x) != len(y) or len(x) == 0:
-            raise DataError(f"{name}: x_{part} has {len(x)} rows and y_{part} {len(y)}")
+        if len(x) != len(y) or x.size == 0:
+            raise DataError(
+                f"{name}: x_{part} has shape {x.shape} and y_{part} {y.shape}; there must be a row "
+                "for each label, none of them empty"
+            )
         if x.dtype != np.uint8 and not np.isfinite(_plain(x)).all():
             raise DataError(
-                f"{name}: x_{part} has NaN, infinity or what float32 cannot hold; drop or fill "
-                "those rows first"
+                f"{name}: x_{part} has NaN, infinity or what float32 cannot hold in "
+                f"{_strange_rows(_plain(x))}; drop or fill those rows first"
             )
     labels = np.unique(y_train)
     strange = np.setdiff1d(y_test, labels)
     if len(strange):
         raise DataError(f"{name}: y_test has labels that y_train lacks: {strange[:5].tolist()}")
-    number = lambda y: np.asarray(np.searchsorted(labels, y), np.int32)
-    return Dataset(name, _plain(x_train), number(y_train), _plain(x_test), number(y_test))
+    names = labels.tolist()
+    if labels.dtype.kind == "U" and all(label.isdecimal() for label in names):
+        names.sort(key=int)
+    place = np.array([names.index(label) for label in labels.tolist()], np.int32)
+    number = lambda y: place[np.searchsorted(labels, y)]
+    return Dataset(
+        name, _plain(x_train), number(y_train), _plain(x_test), number(y_test), tuple(names)
+    )
 
 
 def _plain(x: np.ndarray) -> np.ndarray:
-    if x.dtype == np.uint8:
+    x = x[..., None] if x.ndim == 3 else x
+    if x.dtype == np.uint8 and x.ndim == 4:
         return x
     with np.errstate(over="ignore"):
         return x.astype(np.float32)
 
 
-def from_pictures(folder: Path) -> Dataset:
-    """Pictures in `train/<class>/` and `test/<class>/`, all of one size."""
-    from PIL import Image, UnidentifiedImageError
+def _strange_rows(x: np.ndarray) -> str:
+    rows = np.flatnonzero(~np.isfinite(x).reshape(len(x), -1).all(1))
+    more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
+    return f"{'row' if len(rows) == 1 else 'rows'} {', '.join(map(str, rows[:5]))}{more}"
 
+
+def from_pictures(folder: Path) -> Dataset:
+    """Pictures in `train/<class>/` and `test/<class>/`, all of one size.
+
+    Grey ones have one channel, unless there are coloured ones among them; then all have three.
+    Whatever Pillow reads will do. 16 bits of grey become 8; hidden files are passed over.
+    """
+    files = {part: _files(folder / part) for part in ("train", "test")}
+    pictures = {path: _picture(path) for paths in files.values() for path in paths}
+    first, *_ = pictures
+    for path, picture in pictures.items():
+        (height, width, _), (first_height, first_width, _) = picture.shape, pictures[first].shape
+        if (height, width) != (first_height, first_width):
+            raise DataError(
+                f"{path} is {width}x{height}, but {first} is {first_width}x{first_height}; make "
+                "them one size first"
+            )
+    channels = max(picture.shape[-1] for picture in pictures.values())
+    alike = lambda picture: np.broadcast_to(picture, (*picture.shape[:2], channels))
     parts: dict[str, np.ndarray] = {}
-    for part in ("train", "test"):
-        files = sorted(p for p in (folder / part).glob("*/*") if p.suffix.lower() in _PICTURES)
-        if not files:
-            raise DataError(f"{folder} needs pictures in {part}/<class>/; there are none")
-        pictures = []
-        for path in files:
-            try:
-                with Image.open(path) as picture:
-                    pictures.append(np.asarray(picture.convert("RGB")))
-            except (UnidentifiedImageError, OSError) as error:
-                raise DataError(f"{path} is not a picture: {error}") from error
-            if pictures[-1].shape != pictures[0].shape:
-                raise DataError(
-                    f"{path} is {pictures[-1].shape[1]}x{pictures[-1].shape[0]}, but {files[0]} is "
-                    f"{pictures[0].shape[1]}x{pictures[0].shape[0]}; make them one size first"
-                )
-        parts[f"x_{part}"] = np.stack(pictures)
-        parts[f"y_{part}"] = np.array([path.parent.name for path in files])
+    for part, paths in files.items():
+        parts[f"x_{part}"] = np.stack([alike(pictures[path]) for path in paths])
+        parts[f"y_{part}"] = np.array([path.parent.name for path in paths])
     return from_arrays(**parts, name=folder.name)
+
+
+def _files(folder: Path) -> list[Path]:
+    """Every file of every class; nothing that might be a sample is left out in silence."""
+    visible = lambda inside: sorted(p for p in inside.iterdir() if not p.name.startswith("."))
+    classes = [path for path in visible(folder) if path.is_dir()] if folder.is_dir() else []
+    if not classes:
+        raise DataError(f"{folder.parent} needs pictures in {folder.name}/<class>/; there are none")
+    found = []
+    for path in classes:
+        inside = visible(path)
+        nested = [p for p in inside if p.is_dir()]
+        if nested or not inside:
+            what = f"has a folder {nested[0].name!r} in it" if nested else "is empty"
+            raise DataError(f"{path} {what}; pictures of a class go right into its folder")
+        found += inside
+    return found
+
+
+def _picture(path: Path) -> np.ndarray:
+    """Bytes of shape (height, width, 1 or 3)."""
+    from PIL import Image
+
+    try:
+        with Image.open(path) as picture:
+            mode = picture.mode
+            if mode.startswith("I;16"):
+                return (np.asarray(picture) // 257).astype(np.uint8)[..., None]
+            if mode in _GREY:
+                return np.asarray(picture.convert("L"))[..., None]
+            if mode in _COLOUR:
+                return np.asarray(picture.convert("RGB"))
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise DataError(
+            f"{path} cannot be read as a picture: {error}; mend it or take it away"
+        ) from error
+    raise DataError(f"{path} has pixels of the kind {mode}; save it with 8 or 16 bits a channel")
