@@ -1,7 +1,7 @@
 """What a call names, checked: wrong names get the nearest right one."""
 
 import difflib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -28,9 +28,12 @@ def known(name: str, names: Collection[str], kind: str) -> str:
     return name
 
 
-def named_experiments(names: Sequence[str]) -> list[Experiment]:
+def named_experiments(
+    names: Sequence[str], offered: Callable[[Experiment], bool] = lambda experiment: True
+) -> list[Experiment]:
     if not names:
-        raise UsageError(f"name an experiment: {', '.join(EXPERIMENTS)}, or all")
+        some = [name for name, experiment in EXPERIMENTS.items() if offered(experiment)]
+        raise UsageError(f"name an experiment: {', '.join(some)}, or all")
     for name in names:
         known(name, [*EXPERIMENTS, "all"], "experiment")
     wanted = EXPERIMENTS if "all" in names else dict.fromkeys(names)
@@ -45,6 +48,8 @@ def named_entries(experiment: Experiment, methods: str, neurons: str, several: b
     entries = list(experiment.entries)
     if methods:
         wanted = [name.strip() for name in methods.split(",") if name.strip()]
+        if not wanted:
+            raise UsageError(f"--methods takes names separated by commas, got {methods!r}")
         everywhere = {e.method for other in EXPERIMENTS.values() for e in other.entries}
         methods_known = (
             sorted(everywhere) if several else list(dict.fromkeys(e.method for e in entries))

