@@ -109,3 +109,33 @@ BROKEN = {
 def test_broken_learners_are_found_out(complaint):
     with pytest.raises(AssertionError, match=complaint):
         check_learner(BROKEN[complaint])
+
+
+def test_too_few_outputs_and_what_is_not_finite_are_named():
+    narrow = gradient(mlp((64, 50, 2)), RMS, cross_entropy)
+    with pytest.raises(AssertionError, match="gave 2 outputs for labels of 10 classes"):
+        check_learner(narrow)
+    with pytest.raises(ValueError, match="x and y must be finite"):
+        check_learner(LEARNERS["mlp"], np.full((16, 64), np.nan), np.zeros(16, int))
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        (gradient(mlp((784, 50, 10)), RMS, cross_entropy), "mlp: made for 784 inputs a sample, go"),
+        (flymodel(100, 50, 10), "flymodel: made for 100 inputs a sample, got 64"),
+        (sdmlp(100, 50, 10), "sdmlp: made for 100 inputs a sample, got 64"),
+        (streaming_lda(RAW_INPUTS, 50, 10), r"features of width 50, .* have shape \(64,\)"),
+        (
+            gradient(cnn((9, 9, 1), 20, 10), RMS, cross_entropy),
+            r"cnn: made for pictures of shape \(9, 9, 1\) .* got \(8, 8, 1\)",
+        ),
+        (
+            gradient(convmixer((8, 8, 3), 20, 10, width=6, depth=1), RMS, cross_entropy),
+            r"convmixer: made for pictures of shape \(8, 8, 3\)",
+        ),
+    ],
+)
+def test_inputs_of_another_size_are_named(learner, message):
+    with pytest.raises(ValueError, match=message):
+        check_learner(learner)

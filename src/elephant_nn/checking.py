@@ -45,11 +45,13 @@ def check_learner(
         raise ValueError(
             f"check_learner: x and y must have the same length, 16 or more, got {len(x)}, {len(y)}"
         )
+    if not (jnp.isfinite(x).all() and jnp.isfinite(y).all()):
+        raise ValueError("check_learner: x and y must be finite; odd inputs are made from them")
     key = jax.random.key(0) if key is None else key
     compiled = _traced(learner)
     start = learner.init(key)
     learned = compiled.update(compiled.update(start, (x[:8], y[:8])), (x[8:16], y[8:16]))
-    _check_prediction(learner, compiled, learned, x)
+    _check_prediction(learner, compiled, learned, x, y)
     _check_batch_sizes(compiled, start, x, y)
     _check_memory(compiled, start, np.asarray(x), np.asarray(y))
     _check_sameness(_traced(learner), start, learned, x, y, key)
@@ -65,10 +67,21 @@ def _traced(learner: Learner) -> Learner:
     )
 
 
-def _check_prediction(learner: Learner, compiled: Learner, state: State, x: Array) -> None:
+def _classes(y: Array) -> int:
+    """How many classes labels are of; 0 for targets."""
+    return int(y.max()) + 1 if y.ndim == 1 and jnp.issubdtype(y.dtype, jnp.integer) else 0
+
+
+def _check_prediction(
+    learner: Learner, compiled: Learner, state: State, x: Array, y: Array
+) -> None:
     before = _copy(state)
     first, second = learner.predict(state, x), learner.predict(state, x)
     _require(len(first) == len(x), f"predict gave {len(first)} rows for {len(x)} inputs")
+    _require(
+        first.ndim < 2 or not _classes(y) > first.shape[-1] > 1,
+        f"predict gave {first.shape[-1]} outputs for labels of {_classes(y)} classes",
+    )
     _require(_same(first, second), "predict gave two answers for one question")
     _require(_same(before, state), "predict changed the state it was given")
     alone = jnp.concatenate([compiled.predict(state, x[i : i + 1]) for i in range(4)])

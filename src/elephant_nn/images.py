@@ -51,12 +51,21 @@ def cnn(
         return {"conv": {"w": kernel, "b": jnp.zeros(filters)}, "dense": dense.init(dense_key)}
 
     def features(params: Params, x: Array) -> Array:
+        _check_pictures(x, shape, "cnn")
         conv = params["conv"]
         # ReLU and the bias come after the maximum: they are monotone, and a quarter is left of it.
         pooled = relu(_pooled_product(x, conv["w"]) + conv["b"])
         return dense.features(params["dense"], pooled)
 
     return Network(init, features, lambda params, h: dense.head(params["dense"], h))
+
+
+def _check_pictures(x: Array, shape: Shape, name: str) -> None:
+    if x.shape[1:] != tuple(shape):
+        raise ValueError(
+            f"{name}: made for pictures of shape {tuple(shape)} (height, width, channels), got "
+            f"{x.shape[1:]}"
+        )
 
 
 def _pooled_product(
@@ -128,6 +137,7 @@ def convmixer(
         return {"layers": layers, "dense": dense.init(jax.random.fold_in(key, len(sizes)))}
 
     def body(params: Params, x: Array, observing: bool) -> tuple[Array, Params]:
+        _check_pictures(x, shape, "convmixer")
         moved: dict[str, Any] = {}
 
         def normal(name: str, z: Array) -> Array:

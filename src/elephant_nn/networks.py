@@ -65,6 +65,16 @@ def check_sizes(sizes: Sequence[int], name: str) -> None:
         )
 
 
+def flattened(x: Float[Array, "n ..."], inputs: int, name: str) -> Float[Array, "n inputs"]:
+    """A row of `inputs` numbers for each sample, or an error that names both numbers."""
+    rows = x.reshape(len(x), -1)
+    if rows.shape[1] != inputs:
+        raise ValueError(
+            f"{name}: made for {inputs} inputs a sample, got {rows.shape[1]} (shape {x.shape[1:]})"
+        )
+    return rows
+
+
 def mlp(
     sizes: Sequence[int],
     activation: Callable[[Array], Array] = relu,
@@ -105,7 +115,7 @@ def mlp(
         return tuple(layers)
 
     def features(params: Params, x: Array) -> Array:
-        x = x.reshape(len(x), -1)
+        x = flattened(x, sizes[0], "mlp")
         for i, layer in enumerate(params[:-1]):
             x = (activation if i == last_hidden else hidden)(product(x, layer["w"]) + layer["b"])
         return x

@@ -232,7 +232,7 @@ def test_classes_that_never_came_are_never_predicted(learner):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: flymodel(64, 300, 10, active=-0.5), "active must be a share above 0"),
+        (lambda: flymodel(64, 300, 10, per_unit=8, active=-0.5), "active must be a share above 0"),
         (lambda: sdmlp(64, 30, 10, switch=0), "switch must be a number of samples above 0, got 0"),
         (lambda: sdmlp(64, 30, 10, passes=0), "passes must be 1 or more, got 0"),
         (
@@ -250,9 +250,9 @@ def test_senseless_settings_are_refused(make, message):
         make()
 
 
-def test_per_unit_cannot_exceed_the_inputs():
-    with pytest.raises(ValueError, match="per_unit must be between 1 and 64, got 65"):
-        flymodel(64, 300, 10, per_unit=65)
+def test_units_cannot_sum_all_inputs():
+    with pytest.raises(ValueError, match="per_unit must be between 1 and 63, got 64"):
+        flymodel(64, 300, 10, per_unit=64)
 
 
 # Class statistics, against scikit-learn

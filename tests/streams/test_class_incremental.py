@@ -1,14 +1,19 @@
+import inspect
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from elephant_nn import RAW_INPUTS, accuracy, learn, nearest_class_mean
 from elephant_nn.data.dataset import Dataset
-from elephant_nn.data.loading import load
+from elephant_nn.data.loading import from_arrays, load
 from elephant_nn.streams.class_incremental import class_incremental
 
 KEY = jax.random.key(0)
 DIGITS = load("digits")
+unchecked = inspect.unwrap(class_incremental)
+"""As users have it: without the tests' check of types, which would come first."""
 
 
 def shown(stream):
@@ -80,7 +85,11 @@ def test_scaling(scaling):
     ("options", "message"),
     [
         ({"class_order": [0, 1, 2]}, "class_order must name each class from 0 to 9 once"),
-        ({"classes_per_task": 0}, "classes_per_task must be between 1 and the 10"),
+        ({"class_order": 3}, "class_order must name each class from 0 to 9 once, got 3"),
+        ({"class_order": [float(i) for i in range(10)]}, "class_order must name each class"),
+        ({"classes_per_task": 0}, "classes_per_task must be a whole number, 1 or more, got 0"),
+        ({"classes_per_task": 1.5}, "classes_per_task must be a whole number, 1 or more, got 1.5"),
+        ({"classes_per_task": 11}, "classes_per_task must be between 1 and the 10"),
         ({"batch_size": 1000}, "larger than the smallest task"),
         ({"batch_size": 5000, "cut": "stream"}, "larger than the data"),
         ({"batch_size": 0}, "batch_size must be a whole number, 1 or more, got 0"),
@@ -89,7 +98,7 @@ def test_scaling(scaling):
 )
 def test_senseless_streams_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        class_incremental(DIGITS, **options)
+        unchecked(DIGITS, **options)
 
 
 @pytest.mark.parametrize(
@@ -109,6 +118,24 @@ def test_data_sets_made_by_hand_are_checked(labels, first, message):
     none = Dataset("none", x[:0], np.zeros(0, np.int32), x, np.zeros(4, np.int32))
     with pytest.raises(ValueError, match="whole numbers from 0 on"):
         class_incremental(none, batch_size=1)
+
+
+def test_what_is_no_data_set_or_does_not_fit_together_is_refused():
+    with pytest.raises(TypeError, match="needs a data set, got str; load"):
+        unchecked("digits")
+    x, y = np.ones((10, 2), np.float32), np.array([0, 1] * 5)
+    for wrong in (Dataset("", x, y[:6], x, y), Dataset("", x, y, x[:, :1], y)):
+        with pytest.raises(ValueError, match="must be alike and have one label each, got shapes"):
+            class_incremental(wrong, batch_size=1)
+
+
+def test_grey_pictures_are_standardised_as_a_whole():
+    x = np.arange(4 * 3 * 5, dtype=np.uint8).reshape(4, 3, 5)
+    y = np.array([0, 1, 0, 1])
+    stream, _ = class_incremental(from_arrays(x, y, x, y), batch_size=1, scaling="standard")
+    seen = np.asarray(stream.transform(stream.x))
+    np.testing.assert_allclose([seen.mean(), seen.std()], [0, 1], atol=1e-6)
+    assert seen[..., 0, 0].std() < 1 - 1e-3
 
 
 def test_some_but_not_all_data_are_held_out():
@@ -131,3 +158,9 @@ def test_features_are_scaled_by_their_largest_magnitude():
     y = np.array([0, 1], np.int32)
     stream, _ = class_incremental(Dataset("f", x, y, x, y), batch_size=1)
     np.testing.assert_allclose(stream.transform(stream.x), x / 4)
+
+
+def test_a_learner_needs_an_output_for_every_class():
+    stream, _ = class_incremental(DIGITS, batch_size=100, class_statistics=True)
+    with pytest.raises(ValueError, match=r"2 outputs, but the stream's labels are of 10 classes"):
+        learn(nearest_class_mean(RAW_INPUTS, 64, 2), stream, KEY, accuracy)

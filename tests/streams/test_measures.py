@@ -1,3 +1,5 @@
+import inspect
+
 import numpy as np
 import pytest
 
@@ -36,3 +38,11 @@ def test_classes_weigh_by_their_samples():
     np.testing.assert_allclose(overall_accuracy(by_class, counts), [40 / 60, 20 / 60])
     matrix = task_matrix(by_class, counts, [(0, 1), (2, 3)])
     np.testing.assert_allclose(matrix, [[0.75, 0.5], [0.25, 0.5]])
+
+
+def test_tasks_without_test_samples_are_named():
+    by_class = np.ones((3, 4))
+    with pytest.raises(ValueError, match=r"counts must have 4 numbers, got shape \(3,\)"):
+        inspect.unwrap(task_matrix)(by_class, np.array([1, 1, 1]), [(0, 1), (2, 3)])
+    with pytest.raises(ValueError, match=r"no test samples of task \(2, 3\)"):
+        task_matrix(by_class, np.array([1, 1, 0, 0]), [(0, 1), (2, 3)])

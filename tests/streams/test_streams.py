@@ -56,7 +56,7 @@ def test_measuring_rarely_changes_the_curve_only():
     jax.tree.map(
         lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), state, rare_state
     )
-    with pytest.raises(ValueError, match="evaluate_every must be 1 or more, got 0"):
+    with pytest.raises(ValueError, match="evaluate_every must be a whole number, 1 or more, got 0"):
         learn(learner, stream, KEY, evaluate_every=0)
 
 

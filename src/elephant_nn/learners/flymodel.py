@@ -9,6 +9,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from elephant_nn.learners.learner import Batch, Contract, Learner
 from elephant_nn.learners.winners import kth_largest
+from elephant_nn.networks import flattened
 
 
 class FlyState(NamedTuple):
@@ -33,8 +34,11 @@ def flymodel(
     boundaries are needed, contrary to what the paper's table says. What is kept is a statistic of
     each class. Unseen classes are never predicted.
     """
-    if not 1 <= per_unit <= inputs:
-        raise ValueError(f"flymodel: per_unit must be between 1 and {inputs}, got {per_unit}")
+    if not 1 <= per_unit < inputs:
+        raise ValueError(
+            f"flymodel: per_unit must be between 1 and {inputs - 1}, got {per_unit}; units that "
+            "sum all inputs are all alike"
+        )
     if not 0 < active <= 1:
         raise ValueError(f"flymodel: active must be a share above 0, up to 1, got {active}")
     # What reaches the (1 - active) quantile, interpolated between neighbours, among the units.
@@ -46,7 +50,7 @@ def flymodel(
         return FlyState(projection, jnp.zeros((classes, neurons)), jnp.zeros(classes))
 
     def survivors(projection: Array, x: Array) -> Array:
-        x = x.reshape(len(x), -1)
+        x = flattened(x, inputs, "flymodel")
         low, high = x.min(1, keepdims=True), x.max(1, keepdims=True)
         scaled = (x - low) / jnp.where(high > low, high - low, 1.0)
         z = scaled @ projection

@@ -10,6 +10,7 @@ from elephant_nn.activations import fan_in_uniform
 from elephant_nn.learners.gradient import cross_entropy
 from elephant_nn.learners.learner import Batch, Contract, Learner
 from elephant_nn.learners.winners import kth_largest
+from elephant_nn.networks import flattened
 
 Weights = tuple[Array, Array]
 
@@ -62,7 +63,7 @@ def sdmlp(
         return SdmlpState(_put_in_place((hidden, output)), jnp.zeros(neurons, jnp.int32))
 
     def active(weights: Weights, counts: Array, x: Array) -> Array:
-        x = jax.nn.relu(x.reshape(len(x), -1))
+        x = jax.nn.relu(flattened(x, inputs, "sdmlp"))
         x = x / jnp.maximum(jnp.linalg.norm(x, axis=1, keepdims=True), 1e-12)
         inhibition = jnp.clip(2.0 * counts / switch - 1.0, -1.0, 1.0)
         return top_k_inhibited(jax.nn.relu(x @ weights[0]), k, inhibition)

@@ -128,6 +128,11 @@ def _centred(
 ) -> tuple[Array, Array, Array]:
     """The point that features are counted from, the batch's features from there, its labels."""
     h = network.features(state.params, batch[0])
+    if h.shape[1:] != state.origin.shape:
+        raise ValueError(
+            f"class statistics: made for features of width {len(state.origin)}, but the network's "
+            f"have shape {h.shape[1:]}"
+        )
     origin = jnp.where(state.samples.sum() > 0, state.origin, h.mean(0))
     return origin, h - origin, jax.nn.one_hot(batch[1], len(state.samples))
 

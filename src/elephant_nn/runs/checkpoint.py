@@ -54,5 +54,5 @@ def _like(value: np.ndarray, leaf: Any) -> Any:
 def _checksum(chunk: int, leaves: Iterable[np.ndarray]) -> str:
     digest = hashlib.sha256(str(chunk).encode())
     for leaf in leaves:
-        digest.update(leaf.reshape(-1).view(np.uint8))
+        digest.update(leaf.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()

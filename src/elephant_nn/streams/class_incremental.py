@@ -44,24 +44,37 @@ def class_incremental(
     """The stream and its tasks: all samples of the first classes, shuffled, then the next, ...
 
     Args:
-        class_order: a permutation of the classes; default: the natural order.
-        scaling: pixels in [0, 1] ("unit"), every channel or feature with mean 0 and deviation 1
-            over the training data ("standard"), or as they are ("none").
+        class_order: a permutation of the classes; default: the natural order. By name:
+            `[dataset.names.index(name) for name in ...]`.
+        scaling: bytes divided by 255 and other numbers by the largest magnitude in the training
+            data, so that pixels are in [0, 1] ("unit"); every channel or feature with mean 0 and
+            deviation 1 over the training data ("standard"); or as they are ("none").
         cut: drop the incomplete batch of every task ("task"), or let batches straddle tasks and
             drop only the last ("stream").
         passes: how often each task is shown before the next one comes.
         task_boundary: whether learners that need boundaries are granted them. They are not in the
-            stream: build such a learner with `tasks.ends`.
+            stream: such a learner counts its batches, and is built with `tasks.ends`.
         class_statistics: whether learners that keep sums by class are granted that.
     """
     _check_dataset(dataset)
-    order = list(range(dataset.classes)) if class_order is None else list(class_order)
-    if sorted(order) != list(range(dataset.classes)):
+    for name, count in (
+        ("classes_per_task", classes_per_task),
+        ("batch_size", batch_size),
+        ("passes", passes),
+    ):
+        if not isinstance(count, numbers.Integral) or count < 1:
+            raise ValueError(
+                f"class_incremental: {name} must be a whole number, 1 or more, got {count}"
+            )
+    natural = list(range(dataset.classes))
+    chosen = np.array(natural if class_order is None else class_order)
+    if chosen.dtype.kind not in "iu" or np.sort(chosen, axis=None).tolist() != natural:
         raise ValueError(
             f"class_incremental: class_order must name each class from 0 to {dataset.classes - 1} "
-            f"once, got {order}"
+            f"once, got {class_order}"
         )
-    if not 1 <= classes_per_task <= dataset.classes:
+    order = chosen.tolist()
+    if classes_per_task > dataset.classes:
         raise ValueError(
             "class_incremental: classes_per_task must be between 1 and the "
             f"{dataset.classes} classes, got {classes_per_task}"
@@ -69,11 +82,6 @@ def class_incremental(
     for name, value, choice in (("scaling", scaling, SCALINGS), ("cut", cut, CUTS)):
         if value not in choice:
             raise ValueError(f"class_incremental: {name} must be one of {choice}, got {value!r}")
-    for name, count in (("batch_size", batch_size), ("passes", passes)):
-        if not isinstance(count, numbers.Integral) or count < 1:
-            raise ValueError(
-                f"class_incremental: {name} must be a whole number, 1 or more, got {count}"
-            )
     starts = range(0, len(order), classes_per_task)
     classes = tuple(tuple(order[start : start + classes_per_task]) for start in starts)
     rows = [np.flatnonzero(np.isin(dataset.y_train, group)) for group in classes]
@@ -83,7 +91,8 @@ def class_incremental(
             ("smallest task", min(map(len, rows))) if cut == "task" else ("data", sum(kept))
         )
         raise ValueError(
-            f"class_incremental: batch_size={batch_size} is larger than the {what}, {size} samples"
+            f"class_incremental: batch_size={batch_size} is larger than the {what}, {size} "
+            "samples; choose a smaller one, or more classes a task"
         )
     ends = np.cumsum(kept) * passes // batch_size
     transform = _scaling(dataset, scaling)
@@ -111,8 +120,23 @@ def class_incremental(
     return stream, Tasks(classes, tuple(int(end) for end in ends))
 
 
-def _check_dataset(dataset: Dataset) -> None:
+def _check_dataset(dataset: object) -> None:
     """For data sets made by hand; `from_arrays` and `load` give none that fail this."""
+    if not isinstance(dataset, Dataset):
+        raise TypeError(
+            f"class_incremental: needs a data set, got {type(dataset).__name__}; load(name) or "
+            "from_arrays(...) makes one"
+        )
+    parts = {name: part.shape for name, part in dataset.parts.items()}
+    if (
+        parts["x_train"][:1] != parts["y_train"]
+        or parts["x_test"][:1] != parts["y_test"]
+        or parts["x_train"][1:] != parts["x_test"][1:]
+    ):
+        raise ValueError(
+            "class_incremental: samples must be alike and have one label each, got shapes "
+            f"{', '.join(f'{name} {shape}' for name, shape in parts.items())}"
+        )
     labels = dataset.y_train
     if not (
         labels.size

@@ -18,14 +18,31 @@ def task_matrix(
     counts: Int[np.ndarray, " classes"],
     tasks: Sequence[Sequence[int]],
 ) -> Float[np.ndarray, "times tasks"]:
-    """Accuracy on each task's test samples at each time: R[s, t] is task t at time s."""
+    """Accuracy on each task's test samples at each time: R[s, t] is task t at time s.
+
+    `counts` has the number of test samples of every class:
+    `np.bincount(dataset.y_test, minlength=dataset.classes)`.
+    """
+    by_class, counts = np.asarray(by_class), np.asarray(counts)
+    if counts.shape != by_class.shape[1:]:
+        raise ValueError(
+            f"task_matrix: by_class has shape {by_class.shape}, so counts must have "
+            f"{by_class.shape[-1]} numbers, got shape {counts.shape}; np.bincount(y_test, "
+            "minlength=classes) has them all"
+        )
+    untested = [tuple(task) for task in tasks if counts[list(task)].sum() == 0]
+    if untested:
+        raise ValueError(
+            f"task_matrix: there are no test samples of task {untested[0]}, so nothing can be said "
+            "of it; add some, or leave the task out"
+        )
     columns = [overall_accuracy(by_class[:, list(task)], counts[list(task)]) for task in tasks]
     return np.stack(columns, axis=1)
 
 
 def learning_accuracy(matrix: Float[np.ndarray, "ends tasks"]) -> float:
     r"""How well each task was known when it had just been learned: $\frac1T\sum_t R_{t,t}$."""
-    _check_square(matrix, "learning_accuracy")
+    matrix = _square(matrix, "learning_accuracy")
     return float(np.diag(matrix).mean())
 
 
@@ -34,7 +51,7 @@ def forgetting(matrix: Float[np.ndarray, "ends tasks"]) -> float:
 
     $\frac{1}{T-1}\sum_{t<T} \big(\max_{s<T} R_{s,t} - R_{T,t}\big)$.
     """
-    _check_square(matrix, "forgetting")
+    matrix = _square(matrix, "forgetting")
     if len(matrix) < 2:
         return 0.0
     return float((matrix[:-1, :-1].max(axis=0) - matrix[-1, :-1]).mean())
@@ -45,15 +62,17 @@ def backward_transfer(matrix: Float[np.ndarray, "ends tasks"]) -> float:
 
     Negative where learning went at the expense of what was known.
     """
-    _check_square(matrix, "backward_transfer")
+    matrix = _square(matrix, "backward_transfer")
     if len(matrix) < 2:
         return 0.0
     return float((matrix[-1, :-1] - np.diag(matrix)[:-1]).mean())
 
 
-def _check_square(matrix: np.ndarray, name: str) -> None:
+def _square(matrix: np.ndarray, name: str) -> np.ndarray:
+    matrix = np.asarray(matrix)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(
             f"{name}: the matrix must have a row for the end of each task and a column for each "
             f"task, got shape {matrix.shape}; measure with learn(..., evaluate_at=tasks.ends)"
         )
+    return matrix

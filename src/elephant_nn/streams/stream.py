@@ -1,5 +1,6 @@
 """A stream, and a learner's way along it."""
 
+import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -169,8 +170,11 @@ def learn(
     batches, or after each of the batches `evaluate_at` (0: before the first), and one after the
     last; measure rarely where the test set is large.
     """
-    if not evaluate_every >= 1:
-        raise ValueError(f"learn: evaluate_every must be 1 or more, got {evaluate_every}")
+    if not isinstance(evaluate_every, numbers.Integral) or evaluate_every < 1:
+        raise ValueError(
+            f"learn: evaluate_every must be a whole number, 1 or more, got {evaluate_every}"
+        )
+    _check_outputs(learner, stream)
     if evaluate_at is None:
         return _learn(stream, key, learner, measure, evaluate_every)
     moments = sorted(map(int, evaluate_at))
@@ -181,6 +185,19 @@ def learn(
     if stream.steps not in moments:
         moments.append(stream.steps)
     return _learn_measured_at(stream, key, learner, measure, tuple(moments))
+
+
+def _check_outputs(learner: Learner, stream: Stream) -> None:
+    """Labels beyond the outputs would count as wrong, and otherwise pass unnoticed."""
+    if stream.y.ndim != 1 or not jnp.issubdtype(stream.y.dtype, jnp.integer):
+        return
+    predict = lambda x: learner.predict(learner.init(jax.random.key(0)), stream.transform(x))
+    outputs, classes = jax.eval_shape(predict, stream.x[:1]).shape[-1], int(stream.y.max()) + 1
+    if 1 < outputs < classes:
+        raise ValueError(
+            f"learn: this learner has {outputs} outputs, but the stream's labels are of {classes} "
+            "classes"
+        )
 
 
 @partial(jax.jit, static_argnames=("learner", "measure", "evaluate_every"))
