@@ -55,9 +55,10 @@ def figure(
 def band(
     ax: Axes, x: np.ndarray, curves: np.ndarray, colour: str, label: str, dashes: str = "-"
 ) -> None:
-    """Mean over runs, with a band of one standard error."""
+    """Mean over runs, with a band of one standard error; dots where there are few points."""
     mean = curves.mean(0)
-    ax.plot(x, mean, color=colour, ls=dashes, label=label)
+    dots = "o" if len(x) <= 10 else ""
+    ax.plot(x, mean, color=colour, ls=dashes, label=label, marker=dots, markersize=4)
     if len(curves) > 1:
         se = curves.std(0, ddof=1) / np.sqrt(len(curves))
         ax.fill_between(x, mean - se, mean + se, color=colour, alpha=0.25, lw=0)
