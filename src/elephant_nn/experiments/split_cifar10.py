@@ -29,8 +29,8 @@ _CIFAR_COARSE: Grid = {
 _CNN_COARSE: Grid = {
     "lr": (1e-7, 3e-8),
     "E": (1,),
-    "a": (0.02, 0.04, 0.08),
-    "sigma_bias": (0.04, 0.16),
+    "a": (0.04, 0.08, 0.16),
+    "sigma_bias": (0.16, 0.32),
 }
 
 
@@ -48,7 +48,10 @@ def _cifar_entries() -> tuple[Entry, ...]:
         ),
         new.entry("flymodel", "FlyModel", {"neurons": 1000, "lr": 0.005, "per_unit": 64}),
         emlp,
-        new.plain("cnn", "CNN", 1000, 3e-7, 1, paper=(0.151, 0.001)),
+        new.plain(
+            "cnn", "CNN", 1000, 1e-7, 1,
+            coarse={"lr": (3e-7, 1e-7, 3e-8, 1e-8)}, paper=(0.151, 0.001),
+        ),
         new.spring(
             "cnn-ewc", "CNN + EWC", 1000, 3e-7, 2, "average", 1e1, 0.999,
             coarse={**FEWER_SPRINGS, "lr": (3e-7,)}, paper=(0.147, 0.010),

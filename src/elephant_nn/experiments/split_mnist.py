@@ -38,7 +38,7 @@ _SPRINGS_COARSE: Grid = {
 _CNN_COARSE: Grid = {
     "lr": (3e-7, 1e-7),
     "a": (0.02, 0.04, 0.08, 0.16),
-    "sigma_bias": (0.04, 0.16),
+    "sigma_bias": (0.04, 0.08, 0.16),
 }
 """The dense layer of the CNN has 16 times as many inputs as the MLP's, half as wide: smaller rates.
 At 1e-6 and 3e-6 no setting with a from .04 to .16 got beyond .28."""
@@ -99,8 +99,9 @@ def _mnist_entries() -> tuple[Entry, ...]:
             paper=(0.780, 0.010),
         ),
         new.elephant(
-            "ecnn", "ECNN", 10000, 3e-7, 1, 0.02, 0.16,
-            coarse={"lr": (3e-7, 1e-7), "E": (1,), "a": (0.02, 0.04), "sigma_bias": (0.16, 0.32)},
+            "ecnn", "ECNN", 10000, 1e-7, 1, 0.04, 0.08,
+            coarse={"lr": (3e-7, 1e-7), "E": (1,), "a": (0.02, 0.04),
+                    "sigma_bias": (0.08, 0.16, 0.32)},
             paper=(0.850, 0.004),
         ),
         new.plain("convmixer", "ConvMixer", 10000, 1e-6, 1, paper=(0.107, 0.003)),
