@@ -41,7 +41,7 @@ LEARNERS = {
     ),
     "sr-nn": sr_nn(EMLP, RMS, cross_entropy, weight=0.1, beta=0.1),
     "ewc": streaming_ewc(
-        mlp((64, 50, 10)), RMS, weight=1e3, decay=0.9, anchor="average", updates=2
+        mlp((64, 50, 10)), RMS, cross_entropy, weight=1e3, decay=0.9, anchor="average", updates=2
     ),
     "sdmlp": sdmlp(64, 50, 10, k=3, switch=100.0),
     "flymodel": flymodel(64, 200, 10, per_unit=8),
@@ -139,3 +139,9 @@ def test_too_few_outputs_and_what_is_not_finite_are_named():
 def test_inputs_of_another_size_are_named(learner, message):
     with pytest.raises(ValueError, match=message):
         check_learner(learner)
+
+
+def test_who_gave_the_samples_is_noted():
+    with pytest.raises(ValueError, match="made for 784 inputs") as caught:
+        check_learner(gradient(mlp((784, 50, 10)), RMS, cross_entropy))
+    assert "samples of shape (8, 8, 1); x and y give others" in caught.value.__notes__[-1]

@@ -48,6 +48,14 @@ def check_learner(
     if not (jnp.isfinite(x).all() and jnp.isfinite(y).all()):
         raise ValueError("check_learner: x and y must be finite; odd inputs are made from them")
     key = jax.random.key(0) if key is None else key
+    try:
+        _check(learner, x, y, key)
+    except ValueError as error:
+        error.add_note(f"check_learner gave samples of shape {x.shape[1:]}; x and y give others")
+        raise
+
+
+def _check(learner: Learner, x: Array, y: Array, key: Any) -> None:
     compiled = _traced(learner)
     start = learner.init(key)
     learned = compiled.update(compiled.update(start, (x[:8], y[:8])), (x[8:16], y[8:16]))

@@ -72,7 +72,13 @@ def test_kth_largest_counts_equal_values_and_zeros():
 def ewc(anchor, updates, weight=1e3, decay=0.9):
     network, optimiser = mlp((64, 30, 10)), optax.rmsprop(1e-3, decay=0.999)
     return streaming_ewc(
-        network, optimiser, weight=weight, decay=decay, anchor=anchor, updates=updates
+        network,
+        optimiser,
+        cross_entropy,
+        weight=weight,
+        decay=decay,
+        anchor=anchor,
+        updates=updates,
     )
 
 

@@ -234,6 +234,7 @@ def build_learner(
         return streaming_ewc(
             network,
             optimiser,
+            cross_entropy,
             weight=floats["lambda"],
             decay=floats["gamma"],
             anchor=static["anchor"],

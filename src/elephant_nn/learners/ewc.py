@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, ArrayLike
 
-from elephant_nn.learners.gradient import Loss, cross_entropy
+from elephant_nn.learners.gradient import Loss, squared_error
 from elephant_nn.learners.learner import Batch, Learner
 from elephant_nn.networks import Network, Params, trained
 
@@ -24,7 +24,7 @@ class EwcState(NamedTuple):
 def streaming_ewc(
     network: Network,
     optimiser: optax.GradientTransformation,
-    loss: Loss = cross_entropy,
+    loss: Loss = squared_error,
     *,
     weight: ArrayLike,
     decay: ArrayLike,
@@ -40,6 +40,7 @@ def streaming_ewc(
     $\theta^*$ moves. `weight` is $\lambda$ and `decay` is $\gamma$.
 
     Args:
+        loss: `loss(outputs, targets)`, a scalar.
         anchor: where the spring is held.
             "previous": at the parameters that the batch before left, as Online EWC says when every
             batch is a task. The first step on a batch starts at the anchor, where the spring has no

@@ -24,7 +24,8 @@ def squared_error(out: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Arr
     if out.shape != y.shape:
         raise ValueError(
             f"squared_error: outputs of shape {out.shape} and targets of shape {y.shape} must "
-            "match; give targets one column an output, as in y[:, None]"
+            "match; give targets one column an output, as in y[:, None]; for labels of classes "
+            "there is cross_entropy"
         )
     return jnp.mean((out - y) ** 2)
 

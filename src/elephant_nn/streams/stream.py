@@ -174,6 +174,8 @@ def learn(
         raise ValueError(
             f"learn: evaluate_every must be a whole number, 1 or more, got {evaluate_every}"
         )
+    if not isinstance(key, jax.Array):
+        raise TypeError(f"learn: key must be a JAX key, like jax.random.key(0), got {key!r}")
     _check_outputs(learner, stream)
     if evaluate_at is None:
         return _learn(stream, key, learner, measure, evaluate_every)
