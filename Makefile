@@ -42,7 +42,7 @@ results-classes: $(VENV)/run
 	$(BIN)/elephant sweep split-mnist --neurons 1000 --methods emlp --coarse --seeds 5 --finalists 6 --out "$(OUT)"
 	$(BIN)/elephant sweep split-mnist --neurons 1000 --methods mlp-ewc --coarse --seeds 2 --finalists 6 --out "$(OUT)"
 	$(BIN)/elephant sweep split-mnist --neurons 1000 --methods cnn --seeds 1 --out "$(OUT)"
-	$(BIN)/elephant sweep split-mnist --neurons 1000 --methods ecnn --coarse --seeds 1 --finalists 4 --out "$(OUT)"
+	$(BIN)/elephant sweep split-mnist --neurons 1000 --methods ecnn --coarse --seeds 1 --finalists 2 --out "$(OUT)"
 	$(BIN)/elephant sweep split-mnist --neurons 1000 --methods $(REFERENCES) --seeds 1 --out "$(OUT)"
 	$(BIN)/elephant sweep split-mnist --neurons 10000 --methods mlp --seeds 1 --out "$(OUT)"
 	$(BIN)/elephant sweep split-mnist --neurons 10000 --methods emlp --coarse --seeds 1 --finalists 6 --out "$(OUT)"

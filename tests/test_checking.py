@@ -144,4 +144,4 @@ def test_inputs_of_another_size_are_named(learner, message):
 def test_who_gave_the_samples_is_noted():
     with pytest.raises(ValueError, match="made for 784 inputs") as caught:
         check_learner(gradient(mlp((784, 50, 10)), RMS, cross_entropy))
-    assert "samples of shape (8, 8, 1); x and y give others" in caught.value.__notes__[-1]
+    assert "used 8x8 digits, shape (8, 8, 1)" in caught.value.__notes__[-1]

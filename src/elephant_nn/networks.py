@@ -69,8 +69,10 @@ def flattened(x: Float[Array, "n ..."], inputs: int, name: str) -> Float[Array, 
     """A row of `inputs` numbers for each sample, or an error that names both numbers."""
     rows = x.reshape(len(x), -1)
     if rows.shape[1] != inputs:
+        one = "; x[None] is a batch of one sample" if x.shape == (inputs,) else ""
         raise ValueError(
-            f"{name}: made for {inputs} inputs a sample, got {rows.shape[1]} (shape {x.shape[1:]})"
+            f"{name}: made for {inputs} inputs a sample, got {rows.shape[1]} "
+            f"(shape {x.shape[1:]}){one}"
         )
     return rows
 

@@ -317,19 +317,18 @@ def test_own_arrays(tmp_path):
 
 
 def test_names_that_are_numbers_keep_the_order_of_numbers():
-    y = np.array([str(i) for i in range(12)])
+    y = np.array([str(i) for i in range(-1, 11)])
     mine = from_arrays(np.ones((12, 3)), y, np.ones((2, 3)), y[-2:])
-    assert mine.names == tuple(map(str, range(12)))
+    assert mine.names == tuple(map(str, range(-1, 11)))
     assert mine.y_train.tolist() == list(range(12))
     assert mine.y_test.tolist() == [10, 11]
     assert mine.held_out(2).names == mine.names
 
 
-def test_arrays_of_three_dimensions_are_grey_pictures_and_features_are_floats():
+def test_arrays_of_three_dimensions_are_grey_pictures():
     y = np.array([0, 1])
     for kind in (np.uint8, np.float64):
         assert from_arrays(*[np.ones((2, 4, 5), kind), y] * 2).x_train.shape == (2, 4, 5, 1)
-    assert from_arrays(*[np.ones((2, 4), np.uint8), y] * 2).x_train.dtype == np.float32
 
 
 def test_strange_rows_are_named():
@@ -434,7 +433,7 @@ def test_a_folder_of_pictures(tmp_path):
     assert pictures.y_train.tolist() == [0, 1]
     assert pictures.names == ("cat", "dog")
     draw("train", "dog", "2.png", size=(6, 4))
-    with pytest.raises(DataError, match=r"2\.png is 6x4"):
+    with pytest.raises(DataError, match=r"2\.png has 6x4 pixels, but .*1\.png has 5x4"):
         load(str(tmp_path))
     (tmp_path / "train" / "dog" / "2.png").write_bytes(b"no picture")
     with pytest.raises(DataError, match="cannot be read as a picture"):
@@ -448,11 +447,12 @@ def grey_pictures(folder, mode, value):
             Image.new(mode, (3, 2), value).save(folder / part / label / "1.png")
 
 
-@pytest.mark.parametrize(("mode", "value"), [("L", 100), ("I;16", 100 * 257)])
-def test_grey_pictures_have_one_channel_and_eight_bits(tmp_path, mode, value):
-    grey_pictures(tmp_path, mode, value)
+def test_grey_pictures_have_one_channel_until_a_coloured_one_comes(tmp_path):
+    grey_pictures(tmp_path, "L", 100)
+    Image.new("L", (3, 2), 100).save(tmp_path / "test" / "10" / "palette.gif")
     pictures = load(tmp_path)
     np.testing.assert_array_equal(pictures.x_train, np.full((2, 2, 3, 1), 100, np.uint8))
+    assert (pictures.x_test == 100).all()
     Image.new("RGB", (3, 2), (1, 2, 3)).save(tmp_path / "test" / "2" / "coloured.gif")
     mixed = load(tmp_path)
     assert mixed.x_train.shape == (2, 2, 3, 3)
@@ -463,18 +463,43 @@ def test_grey_pictures_have_one_channel_and_eight_bits(tmp_path, mode, value):
 def test_no_picture_is_left_out_in_silence(tmp_path):
     grey_pictures(tmp_path, "L", 0)
     (tmp_path / "train" / "10" / ".hidden").write_bytes(b"")
+    (tmp_path / "train" / "Thumbs.db").write_bytes(b"")
     load(tmp_path)
+    stray = tmp_path / "train" / "stray.png"
+    stray.write_bytes(b"")
+    with pytest.raises(DataError, match=r"stray\.png is no folder with pictures"):
+        load(tmp_path)
+    stray.unlink()
     other = tmp_path / "train" / "10" / "other"
     other.mkdir()
     with pytest.raises(DataError, match="has a folder 'other' in it"):
         load(tmp_path)
     other.rmdir()
     (tmp_path / "test" / "11").mkdir()
-    with pytest.raises(DataError, match="11 is empty"):
+    with pytest.raises(DataError, match="11 is no folder with pictures"):
         load(tmp_path)
     (tmp_path / "test" / "11").rmdir()
     Image.new("F", (3, 2), 0.5).save(other.with_suffix(".tif"))
-    with pytest.raises(DataError, match=r"other\.tif has pixels of the kind F"):
+    with pytest.raises(DataError, match=r"other\.tif has 32 bits a pixel"):
+        load(tmp_path)
+    frames = [Image.new("L", (3, 2), shade) for shade in (0, 9)]
+    frames[0].save(other.with_suffix(".tif"), save_all=True, append_images=frames[1:])
+    with pytest.raises(DataError, match=r"other\.tif has 2 frames"):
+        load(tmp_path)
+    other.with_suffix(".tif").unlink()
+    Image.new("LA", (3, 2), (9, 255)).save(other.with_suffix(".png"))
+    assert load(tmp_path).x_train.shape == (3, 2, 3, 1)
+    Image.new("LA", (3, 2), (9, 254)).save(other.with_suffix(".png"))
+    with pytest.raises(DataError, match=r"other\.png is transparent in places"):
+        load(tmp_path)
+
+
+def test_sixteen_bits_are_kept_and_not_mixed_with_eight(tmp_path):
+    grey_pictures(tmp_path, "I;16", 300)
+    pictures = load(tmp_path)
+    np.testing.assert_array_equal(pictures.x_train, np.full((2, 2, 3, 1), 300, np.float32))
+    Image.new("L", (3, 2), 9).save(tmp_path / "test" / "2" / "other.png")
+    with pytest.raises(DataError, match=r"other\.png has 8 bits, but .* has 16; make them alike"):
         load(tmp_path)
 
 

@@ -238,7 +238,7 @@ def test_classes_that_never_came_are_never_predicted(learner):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: flymodel(64, 300, 10, per_unit=8, active=-0.5), "active must be a share above 0"),
+        (lambda: flymodel(64, 300, 10, active=-0.5), "active must be a share above 0"),
         (lambda: sdmlp(64, 30, 10, switch=0), "switch must be a number of samples above 0, got 0"),
         (lambda: sdmlp(64, 30, 10, passes=0), "passes must be 1 or more, got 0"),
         (

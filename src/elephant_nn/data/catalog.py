@@ -6,9 +6,8 @@ import tarfile
 import warnings
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from polars.exceptions import PolarsError
@@ -57,6 +56,7 @@ class Known:
     from_local: Decode
     encode: Callable[[Dataset], Mapping[str, bytes]]
     sha256: Mapping[str, str]
+    names: tuple[str, ...] = ()
     advice: str = ""
 
 
@@ -128,6 +128,18 @@ FASHION_MNIST = Known(
         "t10k-images-idx3-ubyte": "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
         "t10k-labels-idx1-ubyte": "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
     },
+    names=(
+        "T-shirt/top",
+        "Trouser",
+        "Pullover",
+        "Dress",
+        "Coat",
+        "Sandal",
+        "Shirt",
+        "Sneaker",
+        "Bag",
+        "Ankle boot",
+    ),
     advice="on Debian, `apt-get install dataset-fashion-mnist` puts it where this looks",
 )
 
@@ -152,6 +164,18 @@ CIFAR10 = Known(
         "data_batch_5.bin": "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add",
         "test_batch.bin": "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b",
     },
+    names=(
+        "airplane",
+        "automobile",
+        "bird",
+        "cat",
+        "deer",
+        "dog",
+        "frog",
+        "horse",
+        "ship",
+        "truck",
+    ),
 )
 
 CATALOG: dict[str, Known] = {known.name: known for known in (MNIST, FASHION_MNIST, CIFAR10)}
@@ -197,7 +221,7 @@ def fetch(known: Known, folder: Path | None = None, notice: Notice = lambda text
         f"put {', '.join(known.local_files)} into a folder and run: "
         f"elephant data fetch {known.name} --from FOLDER"
     )
-    advice = f"{known.advice}; or {by_hand}" if known.advice else by_hand
+    advice = f"{known.advice}; or {by_hand}" if known.advice and folder is None else by_hand
     raise DataError(f"{known.name} could not be had:\n  {tried}\ntry next: {advice}")
 
 
@@ -220,7 +244,7 @@ _UNDECODABLE = (
 def decoded(known: Known, source: Source, decode: Decode, notice: Notice) -> Dataset:
     files = source.get(notice)
     try:
-        dataset = decode(known.name, files)
+        dataset = replace(decode(known.name, files), names=known.names)
         verify(known, dataset)
     except _UNDECODABLE as error:
         raise DataError(f"its files cannot be decoded ({error})") from error
@@ -241,10 +265,11 @@ def cached(known: Known) -> Dataset | None:
     if not path.exists():
         return None
     try:
-        parts: dict[str, Any] = load_file(path)
-        dataset = Dataset(known.name, **parts)
+        parts = load_file(path)
+        learned, tested = ((parts[f"x_{part}"], parts[f"y_{part}"]) for part in ("train", "test"))
+        dataset = Dataset(known.name, *learned, *tested, known.names)
         verify(known, dataset)
-    except (SafetensorError, TypeError, ValueError, OSError, DataError):
+    except (SafetensorError, KeyError, TypeError, ValueError, OSError, DataError):
         sentence = set_aside(path, "is damaged", "fetch it again")
         warnings.warn(sentence, StoreWarning, stacklevel=2)
         return None

@@ -18,7 +18,7 @@ Files = Mapping[str, bytes]
 class Dataset:
     """Inputs and labels, for training and for testing.
 
-    Images are uint8 of shape (n, height, width, channels); features are float32 of shape (n, d).
+    Pictures have shape (n, height, width, channels), features (n, d); both are uint8 or float32.
     Labels are int32 from 0 to classes - 1; `names` has what they were called before they were
     numbered, if anything. `from_arrays` makes one of any arrays, and checks them.
     """

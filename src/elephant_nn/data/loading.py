@@ -1,9 +1,12 @@
 """Load a data set by name or by path: built in, fetched, or the user's own."""
 
+import contextlib
 import difflib
 import zipfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,8 +15,6 @@ from elephant_nn.data.dataset import Dataset
 from elephant_nn.files import DataError
 
 BUILT_IN = "digits"
-_GREY = {"1", "L", "LA"}
-_COLOUR = {"P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "LAB", "HSV"}
 
 
 def load(name: str | Path) -> Dataset:
@@ -73,11 +74,11 @@ def from_arrays(
     *,
     name: str = "own",
 ) -> Dataset:
-    """Your own arrays as a data set: checked, labels as whole numbers from 0, features as float32.
+    """Your own arrays as a data set: checked, labels as whole numbers from 0, inputs as float32.
 
-    Labels may be numbers or names; they are numbered in their sorted order, names that are numbers
-    in the order of the numbers, and kept in `names`. Arrays of three dimensions are grey pictures
-    and get a last axis for their one channel.
+    Labels may be numbers or names; they are numbered in their sorted order, names that are whole
+    numbers in the order of the numbers, and kept in `names`. Bytes stay bytes. Arrays of three
+    dimensions are grey pictures and get a last axis for their one channel.
     """
     if any(np.ma.is_masked(part) for part in (x_train, y_train, x_test, y_test)):
         raise DataError(f"{name}: arrays have masked values; fill them, or drop those rows first")
@@ -117,9 +118,11 @@ def from_arrays(
     if len(strange):
         raise DataError(f"{name}: y_test has labels that y_train lacks: {strange[:5].tolist()}")
     names = labels.tolist()
-    if labels.dtype.kind == "U" and all(label.isdecimal() for label in names):
-        names.sort(key=int)
-    place = np.array([names.index(label) for label in labels.tolist()], np.int32)
+    if labels.dtype.kind == "U":
+        with contextlib.suppress(ValueError):
+            names.sort(key=int)
+    where = {label: i for i, label in enumerate(names)}
+    place = np.array([where[label] for label in labels.tolist()], np.int32)
     number = lambda y: place[np.searchsorted(labels, y)]
     return Dataset(
         name, _plain(x_train), number(y_train), _plain(x_test), number(y_test), tuple(names)
@@ -128,7 +131,7 @@ def from_arrays(
 
 def _plain(x: np.ndarray) -> np.ndarray:
     x = x[..., None] if x.ndim == 3 else x
-    if x.dtype == np.uint8 and x.ndim == 4:
+    if x.dtype == np.uint8:
         return x
     with np.errstate(over="ignore"):
         return x.astype(np.float32)
@@ -141,62 +144,103 @@ def _strange_rows(x: np.ndarray) -> str:
 
 
 def from_pictures(folder: Path) -> Dataset:
-    """Pictures in `train/<class>/` and `test/<class>/`, all of one size.
+    """Pictures in `train/<class>/` and `test/<class>/`, all of one size, in any format of Pillow.
 
     Grey ones have one channel, unless there are coloured ones among them; then all have three.
-    Whatever Pillow reads will do. 16 bits of grey become 8; hidden files are passed over.
+    Sixteen bits of grey stay what they are, as float32; hidden files are passed over.
     """
     files = {part: _files(folder / part) for part in ("train", "test")}
-    pictures = {path: _picture(path) for paths in files.values() for path in paths}
-    first, *_ = pictures
-    for path, picture in pictures.items():
-        (height, width, _), (first_height, first_width, _) = picture.shape, pictures[first].shape
-        if (height, width) != (first_height, first_width):
-            raise DataError(
-                f"{path} is {width}x{height}, but {first} is {first_width}x{first_height}; make "
-                "them one size first"
-            )
-    channels = max(picture.shape[-1] for picture in pictures.values())
-    alike = lambda picture: np.broadcast_to(picture, (*picture.shape[:2], channels))
+    looks = {path: _look(path) for paths in files.values() for path in paths}
+    first, (size, deep, _) = next(iter(looks.items()))
+    for path, look in looks.items():
+        for what, mine, others in (("pixels", look.size, size), ("bits", look.bits, deep)):
+            if mine != others:
+                raise DataError(
+                    f"{path} has {_spelled(mine)} {what}, but {first} has {_spelled(others)}; make "
+                    "them alike first"
+                )
+    channels = 3 if any(look.coloured for look in looks.values()) else 1
     parts: dict[str, np.ndarray] = {}
     for part, paths in files.items():
-        parts[f"x_{part}"] = np.stack([alike(pictures[path]) for path in paths])
+        kind = np.uint8 if deep == 8 else np.float32
+        parts[f"x_{part}"] = x = np.empty((len(paths), size[1], size[0], channels), kind)
+        for row, path in zip(x, paths, strict=True):
+            row[:] = _pixels(path, channels)
         parts[f"y_{part}"] = np.array([path.parent.name for path in paths])
     return from_arrays(**parts, name=folder.name)
 
 
 def _files(folder: Path) -> list[Path]:
     """Every file of every class; nothing that might be a sample is left out in silence."""
-    visible = lambda inside: sorted(p for p in inside.iterdir() if not p.name.startswith("."))
-    classes = [path for path in visible(folder) if path.is_dir()] if folder.is_dir() else []
-    if not classes:
+    if not folder.is_dir():
         raise DataError(f"{folder.parent} needs pictures in {folder.name}/<class>/; there are none")
     found = []
-    for path in classes:
-        inside = visible(path)
-        nested = [p for p in inside if p.is_dir()]
+    for path in _visible(folder):
+        inside = _visible(path) if path.is_dir() else []
+        nested = [p.name for p in inside if p.is_dir()]
         if nested or not inside:
-            what = f"has a folder {nested[0].name!r} in it" if nested else "is empty"
-            raise DataError(f"{path} {what}; pictures of a class go right into its folder")
+            what = f"has a folder {nested[0]!r} in it" if nested else "is no folder with pictures"
+            raise DataError(f"{path} {what}; they go right into the folder of their class")
         found += inside
+    if not found:
+        raise DataError(f"{folder.parent} needs pictures in {folder.name}/<class>/; there are none")
     return found
 
 
-def _picture(path: Path) -> np.ndarray:
-    """Bytes of shape (height, width, 1 or 3)."""
+def _visible(folder: Path) -> list[Path]:
+    hidden = lambda name: name.startswith(".") or name.lower() in ("thumbs.db", "desktop.ini")
+    return sorted(path for path in folder.iterdir() if not hidden(path.name))
+
+
+class _Look(NamedTuple):
+    """What the head of a picture's file says."""
+
+    size: tuple[int, int]
+    bits: int
+    coloured: bool
+
+
+def _look(path: Path) -> _Look:
+    with _opened(path) as picture:
+        mode = picture.mode
+        if getattr(picture, "n_frames", 1) > 1:
+            raise DataError(f"{path} has {picture.n_frames} frames; save each as a file")
+        if mode.startswith("I;16"):
+            return _Look(picture.size, 16, coloured=False)
+        if mode in ("I", "F"):
+            raise DataError(f"{path} has 32 bits a pixel; save it with 8 or 16")
+        palette = np.reshape(picture.getpalette("RGB") or [], (-1, 3)) if mode == "P" else None
+        grey = mode in ("1", "L", "LA") if palette is None else not np.ptp(palette, axis=1).any()
+        return _Look(picture.size, 8, coloured=not grey)
+
+
+def _pixels(path: Path, channels: int) -> np.ndarray:
+    """Of shape (height, width, 1 or 3)."""
+    with _opened(path) as picture:
+        if picture.mode.startswith("I;16"):
+            return np.asarray(picture)[..., None]
+        if picture.has_transparency_data:
+            opaque, _ = picture.convert("RGBA").getchannel("A").getextrema()
+            if opaque != 255:
+                raise DataError(f"{path} is transparent in places; give it a background first")
+        grey = channels == 1
+        return np.asarray(picture.convert("L" if grey else "RGB")).reshape(
+            picture.height, picture.width, channels
+        )
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[Any]:
     from PIL import Image
 
     try:
         with Image.open(path) as picture:
-            mode = picture.mode
-            if mode.startswith("I;16"):
-                return (np.asarray(picture) // 257).astype(np.uint8)[..., None]
-            if mode in _GREY:
-                return np.asarray(picture.convert("L"))[..., None]
-            if mode in _COLOUR:
-                return np.asarray(picture.convert("RGB"))
+            yield picture
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise DataError(
             f"{path} cannot be read as a picture: {error}; mend it or take it away"
         ) from error
-    raise DataError(f"{path} has pixels of the kind {mode}; save it with 8 or 16 bits a channel")
+
+
+def _spelled(value: int | tuple[int, int]) -> str:
+    return f"{value[0]}x{value[1]}" if isinstance(value, tuple) else str(value)

@@ -97,7 +97,10 @@ class Package:
             said.seek(0)
             if run.wait():
                 lines = [line.strip() for line in said.read().splitlines() if line.strip()]
-                raise DataError(f"{self.client} said: {'; '.join(lines[:4]) or 'nothing'}")
+                errors = [
+                    line for line in lines if line.startswith(("ERROR", "npm err", "npm ERR"))
+                ]
+                raise DataError(f"{self.client} said: {'; '.join((errors or lines)[:4])}")
 
 
 def _tell_growth(folder: Path, run: subprocess.Popen[bytes], client: str, notice: Notice) -> None:

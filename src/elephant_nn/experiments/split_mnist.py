@@ -38,7 +38,7 @@ _SPRINGS_COARSE: Grid = {
 _CNN_COARSE: Grid = {
     "lr": (3e-7, 1e-7),
     "a": (0.02, 0.04, 0.08, 0.16),
-    "sigma_bias": (0.04, 0.08, 0.16),
+    "sigma_bias": (0.04, 0.16),
 }
 """The dense layer of the CNN has 16 times as many inputs as the MLP's, half as wide: smaller rates.
 At 1e-6 and 3e-6 no setting with a from .04 to .16 got beyond .28."""

@@ -23,18 +23,21 @@ def flymodel(
     neurons: int,
     classes: int,
     *,
-    per_unit: int = 64,
+    per_unit: int | None = None,
     lr: ArrayLike = 0.005,
     active: float = 0.01,
 ) -> Learner:
     """Every unit sums `per_unit` random inputs; the share `active` of largest units survives.
+
+    By default units sum 64 inputs, or a quarter of them where there are fewer than 256.
 
     A sample's survivors, scaled to a largest value of 1, are added with rate `lr` to the weights of
     its class, which stop at 1. Nothing else changes, so the order of samples does not matter and no
     boundaries are needed, contrary to what the paper's table says. What is kept is a statistic of
     each class. Unseen classes are never predicted.
     """
-    if not 1 <= per_unit < inputs:
+    per_unit = min(64, max(1, inputs // 4)) if per_unit is None else per_unit
+    if not 1 <= per_unit < max(inputs, 2):
         raise ValueError(
             f"flymodel: per_unit must be between 1 and {inputs - 1}, got {per_unit}; units that "
             "sum all inputs are all alike"

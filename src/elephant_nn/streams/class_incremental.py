@@ -1,9 +1,10 @@
 """Class-incremental streams: a few classes at a time, one head, no boundaries told."""
 
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -33,7 +34,7 @@ def class_incremental(
     dataset: Dataset,
     *,
     classes_per_task: int = 2,
-    class_order: Sequence[int] | None = None,
+    class_order: Iterable[int] | Int[np.ndarray, " classes"] | None = None,
     batch_size: int = 125,
     scaling: str = "unit",
     cut: str = "task",
@@ -44,11 +45,11 @@ def class_incremental(
     """The stream and its tasks: all samples of the first classes, shuffled, then the next, ...
 
     Args:
-        class_order: a permutation of the classes; default: the natural order. By name:
-            `[dataset.names.index(name) for name in ...]`.
-        scaling: bytes divided by 255 and other numbers by the largest magnitude in the training
-            data, so that pixels are in [0, 1] ("unit"); every channel or feature with mean 0 and
-            deviation 1 over the training data ("standard"); or as they are ("none").
+        class_order: a permutation of the classes; default: the natural order. By name, where
+            there are names: `[dataset.names.index(name) for name in ...]`.
+        scaling: bytes of pictures divided by 255 and other numbers by the largest magnitude in the
+            training data, so that pixels are in [0, 1] ("unit"); every channel or feature with mean
+            0 and deviation 1 over the training data ("standard"); or as they are ("none").
         cut: drop the incomplete batch of every task ("task"), or let batches straddle tasks and
             drop only the last ("stream").
         passes: how often each task is shown before the next one comes.
@@ -66,14 +67,7 @@ def class_incremental(
             raise ValueError(
                 f"class_incremental: {name} must be a whole number, 1 or more, got {count}"
             )
-    natural = list(range(dataset.classes))
-    chosen = np.array(natural if class_order is None else class_order)
-    if chosen.dtype.kind not in "iu" or np.sort(chosen, axis=None).tolist() != natural:
-        raise ValueError(
-            f"class_incremental: class_order must name each class from 0 to {dataset.classes - 1} "
-            f"once, got {class_order}"
-        )
-    order = chosen.tolist()
+    order = _order(class_order, dataset.classes)
     if classes_per_task > dataset.classes:
         raise ValueError(
             "class_incremental: classes_per_task must be between 1 and the "
@@ -116,8 +110,23 @@ def class_incremental(
         Contract(passes=passes, task_boundary=task_boundary, class_statistics=class_statistics),
         shown=sum(kept) * passes,
         transform=transform,
+        classes=dataset.classes,
     )
     return stream, Tasks(classes, tuple(int(end) for end in ends))
+
+
+def _order(class_order: object, classes: int) -> list[int]:
+    natural = list(range(classes))
+    if class_order is None:
+        return natural
+    order: list[Any] = list(class_order) if isinstance(class_order, Iterable) else [class_order]
+    whole = all(isinstance(label, numbers.Integral) for label in order)
+    if not whole or sorted(order) != natural:
+        raise ValueError(
+            f"class_incremental: class_order must name each class from 0 to {classes - 1} once, "
+            f"one after another, got {order}"
+        )
+    return [int(label) for label in order]
 
 
 def _check_dataset(dataset: object) -> None:
@@ -127,7 +136,7 @@ def _check_dataset(dataset: object) -> None:
             f"class_incremental: needs a data set, got {type(dataset).__name__}; load(name) or "
             "from_arrays(...) makes one"
         )
-    parts = {name: part.shape for name, part in dataset.parts.items()}
+    parts = {name: np.shape(part) for name, part in dataset.parts.items()}
     if (
         parts["x_train"][:1] != parts["y_train"]
         or parts["x_test"][:1] != parts["y_test"]
@@ -164,7 +173,8 @@ def _shuffle(key: Key[Array, ""], n: int, size: int, lap: Int[Array, ""]) -> Int
 
 def _scaling(dataset: Dataset, scaling: str) -> Callable[[Array], Array]:
     if scaling == "unit":
-        top = 255.0 if dataset.x_train.dtype == np.uint8 else float(np.abs(dataset.x_train).max())
+        bytes_of_pictures = dataset.x_train.dtype == np.uint8 and dataset.x_train.ndim == 4
+        top = 255.0 if bytes_of_pictures else float(np.abs(dataset.x_train).max())
         return lambda x: x.astype(jnp.float32) / (top or 1.0)
     if scaling == "standard":
         axes = tuple(range(dataset.x_train.ndim - 1))

@@ -24,11 +24,22 @@ def task_matrix(
     `np.bincount(dataset.y_test, minlength=dataset.classes)`.
     """
     by_class, counts = np.asarray(by_class), np.asarray(counts)
+    if by_class.ndim != 2:
+        raise ValueError(
+            "task_matrix: by_class must have a row for each time and a column for each class, got "
+            f"shape {by_class.shape}; by_class[None] is one of a single time"
+        )
     if counts.shape != by_class.shape[1:]:
         raise ValueError(
             f"task_matrix: by_class has shape {by_class.shape}, so counts must have "
             f"{by_class.shape[-1]} numbers, got shape {counts.shape}; np.bincount(y_test, "
             "minlength=classes) has them all"
+        )
+    strange = [tuple(task) for task in tasks if not set(task) <= set(range(len(counts)))]
+    if strange or not tasks:
+        raise ValueError(
+            f"task_matrix: tasks must be groups of the classes 0 to {len(counts) - 1}, got "
+            f"{strange[0] if strange else 'none'}"
         )
     untested = [tuple(task) for task in tasks if counts[list(task)].sum() == 0]
     if untested:
