@@ -63,8 +63,8 @@ def _cifar_entries() -> tuple[Entry, ...]:
         new.plain("convmixer", "ConvMixer", 1000, 1e-6, 1, paper=(0.100, 0.0027)),
         new.elephant("econvmixer", "EConvMixer", 1000, 1e-6, 1, 0.08, 0.08, paper=(0.100, 0.0001)),
         new.plain(
-            "mlp", "MLP", 10000, 1e-7, 1,
-            coarse={"lr": (1e-6, 3e-7, 1e-7, 3e-8), "E": (1,)}, paper=(0.173, 0.004),
+            "mlp", "MLP", 10000, 1e-6, 1,
+            coarse={"lr": (3e-6, 1e-6, 3e-7, 1e-7)}, paper=(0.173, 0.004),
         ),
         new.spring(
             "mlp-ewc", "MLP + EWC", 10000, 1e-7, 2, "average", 1e1, 0.999,
@@ -72,7 +72,7 @@ def _cifar_entries() -> tuple[Entry, ...]:
         ),
         new.entry("flymodel", "FlyModel", {"neurons": 10000, "lr": 0.01, "per_unit": 32}),
         new.elephant(
-            "emlp", "EMLP", 10000, 1e-7, 1, 0.08, 0.64,
+            "emlp", "EMLP", 10000, 3e-7, 1, 0.04, 0.32,
             coarse={"lr": (3e-7, 1e-7, 3e-8), "E": (1,), "a": (0.04, 0.08),
                     "sigma_bias": (0.32, 0.64)},
             paper=(0.239, 0.002),
