@@ -63,7 +63,7 @@ def _cifar_entries() -> tuple[Entry, ...]:
         new.plain("convmixer", "ConvMixer", 1000, 1e-6, 1, paper=(0.100, 0.0027)),
         new.elephant("econvmixer", "EConvMixer", 1000, 1e-6, 1, 0.08, 0.08, paper=(0.100, 0.0001)),
         new.plain(
-            "mlp", "MLP", 10000, 1e-6, 1,
+            "mlp", "MLP", 10000, 3e-6, 2,
             coarse={"lr": (3e-6, 1e-6, 3e-7, 1e-7)}, paper=(0.173, 0.004),
         ),
         new.spring(
