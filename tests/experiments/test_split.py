@@ -14,7 +14,7 @@ import pytest
 from elephant_nn import Contract, cross_entropy, gradient, load, mlp
 from elephant_nn.data.dataset import Dataset
 from elephant_nn.experiments import EXPERIMENTS, split
-from elephant_nn.experiments.split import build_learner, digits_program, summary
+from elephant_nn.experiments.split import build_learner, build_network, digits_program, summary
 from elephant_nn.report.figures import draw_figures
 from elephant_nn.report.split_figures import curves
 from elephant_nn.runs.cells import Cell
@@ -158,6 +158,12 @@ def test_other_protocols_are_settings(tmp_path):
         assert row["accuracy"] != usual["accuracy"]
         assert row["scaling"] == more.get("scaling", "unit")
         assert row["cut"] == more.get("cut", "task")
+
+
+def test_the_number_of_filters_is_a_setting():
+    network = build_network("cnn", {"neurons": 20, "filters": 8}, {}, load("digits"))
+    params = network.init(jax.random.key(0))
+    assert params["conv"]["w"].shape == (9, 8)
 
 
 def test_methods_meet_the_same_samples_in_the_same_order():

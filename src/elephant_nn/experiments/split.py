@@ -47,8 +47,8 @@ def program(data: str, method: str, static: Mapping[str, Any]) -> Program:
 
     With `held_out` among the settings, every so manieth training sample is kept back, and measured
     beside the test set at the end: what settings are chosen on. Other settings that a row may have:
-    `scaling`, `cut`, `class_order` (the seed of a permutation), `order` ("shuffled"), `passes`, and
-    `task_boundary` (1 grants boundaries to a learner that needs them).
+    `scaling`, `cut`, `class_order` (the seed of a permutation), `order` ("shuffled"), `passes`,
+    `task_boundary` (1 grants boundaries to a learner that needs them), and `filters` of a CNN.
     """
     import jax
     import jax.numpy as jnp
@@ -175,7 +175,8 @@ def build_network(
     if kind == "mlp":
         return mlp((math.prod(shape), neurons, classes), activation, sigma_bias=spread)
     if kind == "cnn":
-        return cnn(shape, neurons, classes, activation, sigma_bias=spread)
+        filters = static.get("filters", 64)
+        return cnn(shape, neurons, classes, activation, sigma_bias=spread, filters=filters)
     return convmixer(shape, neurons, classes, activation, sigma_bias=spread)
 
 

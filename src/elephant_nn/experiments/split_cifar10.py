@@ -12,7 +12,6 @@ from elephant_nn.experiments.split_rows import (
     CHOOSING,
     COLUMNS,
     FEW_SPRINGS,
-    FEWER_SPRINGS,
     METRICS,
     NOTES,
     Grid,
@@ -44,17 +43,14 @@ def _cifar_entries() -> tuple[Entry, ...]:
         mlp,
         new.spring(
             "mlp-ewc", "MLP + EWC", 1000, 3e-7, 2, "average", 1e1, 0.999,
-            coarse={**FEW_SPRINGS, "lr": (1e-6, 3e-7)}, paper=(0.158, 0.005),
+            coarse={**FEW_SPRINGS, "lr": (1e-6, 3e-7), "E": (1, 2)}, paper=(0.158, 0.005),
         ),
         new.entry("flymodel", "FlyModel", {"neurons": 1000, "lr": 0.005, "per_unit": 64}),
         emlp,
-        new.plain(
-            "cnn", "CNN", 1000, 1e-7, 1,
-            coarse={"lr": (3e-7, 1e-7, 3e-8, 1e-8)}, paper=(0.151, 0.001),
-        ),
+        new.plain("cnn", "CNN", 1000, 3e-7, 1, paper=(0.151, 0.001)),
         new.spring(
             "cnn-ewc", "CNN + EWC", 1000, 3e-7, 2, "average", 1e1, 0.999,
-            coarse={**FEWER_SPRINGS, "lr": (3e-7,)}, paper=(0.147, 0.010),
+            coarse={**FEW_SPRINGS, "lr": (3e-7,), "E": (1, 2)}, paper=(0.147, 0.010),
         ),
         new.elephant(
             "ecnn", "ECNN", 1000, 1e-7, 1, 0.04, 0.16, coarse=_CNN_COARSE,
@@ -68,7 +64,7 @@ def _cifar_entries() -> tuple[Entry, ...]:
         ),
         new.spring(
             "mlp-ewc", "MLP + EWC", 10000, 1e-7, 2, "average", 1e1, 0.999,
-            coarse={**FEWER_SPRINGS, "lr": (1e-7,)}, paper=(0.169, 0.003),
+            coarse={**FEW_SPRINGS, "lr": (1e-7,)}, paper=(0.169, 0.003),
         ),
         new.entry("flymodel", "FlyModel", {"neurons": 10000, "lr": 0.01, "per_unit": 32}),
         new.elephant(

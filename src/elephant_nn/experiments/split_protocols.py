@@ -42,13 +42,27 @@ _BEYOND: dict[str, tuple[Hyper, Grid]] = {
 }
 """Past the edge of the paper's grid where both networks end; the MLP stays there."""
 
+_NARROW_CNN: dict[str, tuple[Hyper, Grid]] = {
+    "cnn": ({"lr": 3e-7}, {"lr": (3e-6, 1e-6, 3e-7, 1e-7), "E": (1, 2)}),
+    "ecnn": (
+        {"lr": 3e-7, "a": 0.04, "sigma_bias": 0.04},
+        {
+            "lr": (1e-6, 3e-7, 1e-7),
+            "E": (1, 2),
+            "a": (0.04, 0.08),
+            "sigma_bias": (0.04, 0.16),
+        },
+    ),
+}
+"""With fewer inputs of the dense layer, a larger rate."""
+
 
 def _entries() -> list[Entry]:
-    networks = [
-        entry
+    networks = {
+        entry.method: entry
         for entry in SPLIT_MNIST.entries
-        if entry.method in ("mlp", "emlp") and entry.settings["neurons"] == 1000
-    ]
+        if entry.method in ("mlp", "emlp", "cnn", "ecnn") and entry.settings["neurons"] == 1000
+    }
 
     def other(
         entry: Entry, what: str, protocol: Hyper, tuned: Mapping[str, tuple[Hyper, Grid]] = {}
@@ -63,9 +77,9 @@ def _entries() -> list[Entry]:
             paper={},
         )
 
-    return [
+    rows = [
         row
-        for entry in networks
+        for entry in (networks["mlp"], networks["emlp"])
         for row in (
             other(entry, "as in the table", {}),
             other(entry, "batches across tasks", {"cut": "stream"}),
@@ -74,6 +88,12 @@ def _entries() -> list[Entry]:
             other(entry, "wider grid", {}, _BEYOND),
         )
     ]
+    narrow = [
+        other(networks[method], f"{filters} filters", {"filters": filters}, _NARROW_CNN)
+        for method in ("cnn", "ecnn")
+        for filters in (16, 32)
+    ]
+    return rows + narrow
 
 
 SPLIT_PROTOCOLS = Experiment(
@@ -86,8 +106,8 @@ SPLIT_PROTOCOLS = Experiment(
     lanes=lambda cell: 1,
     notes=(
         "1,000 units. One thing at a time differs from the table of split-mnist; settings are the "
-        "same but for the last two rows of each network, which have sweeps of their own. Orders of "
-        "classes are random permutations, named by their seed."
+        "same but for the last two rows of MLP and EMLP and those of the CNNs, which have sweeps "
+        "of their own. Orders of classes are random permutations, named by their seed."
     ),
     data="mnist",
     choosing=CHOOSING,
