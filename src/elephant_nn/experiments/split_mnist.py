@@ -71,8 +71,8 @@ def _mnist_entries() -> tuple[Entry, ...]:
         emlp,
         new.plain("cnn", "CNN", 1000, 3e-7, 2, paper=(0.659, 0.016)),
         new.spring(
-            "cnn-ewc", "CNN + EWC", 1000, 3e-7, 2, "average", 1e1, 0.999,
-            coarse={**FEW_SPRINGS, "lr": (3e-7,)}, paper=(0.716, 0.024),
+            "cnn-ewc", "CNN + EWC", 1000, 3e-7, 2, "average", 1e1, 0.9,
+            coarse={**FEW_SPRINGS, "lr": (1e-6, 3e-7)}, paper=(0.716, 0.024),
         ),
         new.elephant(
             "ecnn", "ECNN", 1000, 1e-7, 2, 0.08, 0.04, coarse=_CNN_COARSE, paper=(0.732, 0.007)
@@ -81,8 +81,9 @@ def _mnist_entries() -> tuple[Entry, ...]:
         new.elephant("econvmixer", "EConvMixer", 1000, 1e-6, 1, 0.08, 0.08, paper=(0.105, 0.003)),
         wide_mlp,
         new.spring(
-            "mlp-ewc", "MLP + EWC", 10000, 1e-6, 2, "average", 1e1, 0.999,
-            coarse=FEW_SPRINGS, paper=(0.609, 0.013),
+            "mlp-ewc", "MLP + EWC", 10000, 3e-6, 2, "average", 1e5, 0.9,
+            coarse={**FEW_SPRINGS, "lambda": (1e1, 1e3, 1e4, 1e5), "gamma": (0.5, 0.9, 0.999)},
+            paper=(0.609, 0.013),
         ),
         new.entry(
             "sdmlp", "SDMLP", {"neurons": 10000, "k": 10, "lr": 0.05, "passes": 500, "switch": 5e6},
@@ -94,8 +95,8 @@ def _mnist_entries() -> tuple[Entry, ...]:
         ),
         wide_emlp,
         new.plain(
-            "cnn", "CNN", 10000, 3e-7, 2,
-            coarse={"lr": (3e-7, 1e-7), "E": (2,)}, paper=(0.769, 0.011),
+            "cnn", "CNN", 10000, 3e-7, 1,
+            coarse={"lr": (3e-7, 1e-7)}, paper=(0.769, 0.011),
         ),
         new.spring(
             "cnn-ewc", "CNN + EWC", 10000, 3e-7, 2, "average", 1e1, 0.999,
