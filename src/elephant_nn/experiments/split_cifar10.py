@@ -42,7 +42,7 @@ def _cifar_entries() -> tuple[Entry, ...]:
     return (
         mlp,
         new.spring(
-            "mlp-ewc", "MLP + EWC", 1000, 3e-7, 2, "average", 1e1, 0.999,
+            "mlp-ewc", "MLP + EWC", 1000, 3e-7, 1, "average", 1e1, 0.9,
             coarse={**FEW_SPRINGS, "lr": (1e-6, 3e-7), "E": (1, 2)}, paper=(0.158, 0.005),
         ),
         new.entry("flymodel", "FlyModel", {"neurons": 1000, "lr": 0.005, "per_unit": 64}),
