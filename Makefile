@@ -52,6 +52,8 @@ results-classes: $(VENV)/run
 	$(BIN)/elephant sweep split-cifar10 --neurons 1000 --methods mlp --seeds 2 --out "$(OUT)"
 	$(BIN)/elephant sweep split-cifar10 --neurons 1000 --methods mlp-ewc --coarse --seeds 1 --finalists 4 --out "$(OUT)"
 	$(BIN)/elephant sweep split-cifar10 --neurons 1000 --methods emlp --coarse --seeds 2 --finalists 4 --out "$(OUT)"
+	$(BIN)/elephant sweep split-cifar10 --neurons 1000 --methods cnn --seeds 1 --out "$(OUT)"
+	$(BIN)/elephant sweep split-cifar10 --neurons 1000 --methods cnn-ewc --coarse --seeds 1 --out "$(OUT)"
 	$(BIN)/elephant sweep split-cifar10 --neurons 1000 --methods ecnn --coarse --seeds 1 --finalists 3 --out "$(OUT)"
 	$(BIN)/elephant sweep split-cifar10 --neurons 10000 --methods emlp,mlp --coarse --seeds 1 --out "$(OUT)"
 	$(BIN)/elephant reproduce split-mnist --neurons 1000 --methods mlp,mlp-ewc,emlp --seeds 20 --out "$(OUT)"

@@ -49,7 +49,7 @@ def _cifar_entries() -> tuple[Entry, ...]:
         emlp,
         new.plain("cnn", "CNN", 1000, 3e-7, 1, paper=(0.151, 0.001)),
         new.spring(
-            "cnn-ewc", "CNN + EWC", 1000, 3e-7, 2, "average", 1e1, 0.999,
+            "cnn-ewc", "CNN + EWC", 1000, 3e-7, 1, "average", 1e5, 0.9,
             coarse={**FEW_SPRINGS, "lr": (3e-7,), "E": (1, 2)}, paper=(0.147, 0.010),
         ),
         new.elephant(
