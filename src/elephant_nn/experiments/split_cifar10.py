@@ -63,8 +63,8 @@ def _cifar_entries() -> tuple[Entry, ...]:
             coarse={"lr": (3e-6, 1e-6, 3e-7, 1e-7)}, paper=(0.173, 0.004),
         ),
         new.spring(
-            "mlp-ewc", "MLP + EWC", 10000, 1e-7, 2, "average", 1e1, 0.999,
-            coarse={**FEW_SPRINGS, "lr": (1e-7,)}, paper=(0.169, 0.003),
+            "mlp-ewc", "MLP + EWC", 10000, 3e-6, 2, "average", 1e5, 0.9,
+            coarse={**FEW_SPRINGS, "lr": (3e-6, 3e-7)}, paper=(0.169, 0.003),
         ),
         new.entry("flymodel", "FlyModel", {"neurons": 10000, "lr": 0.01, "per_unit": 32}),
         new.elephant(
