@@ -142,9 +142,7 @@ def convmixer(
 
         def normal(name: str, z: Array) -> Array:
             layer = params["layers"][name]
-            out, running = _batch_norm(
-                layer, jax.nn.gelu(z + layer["b"], approximate=False), observing, momentum
-            )
+            out, running = _batch_norm(layer, _gelu(z + layer["b"]), observing, momentum)
             moved[name] = {**layer, "running": running}
             return out
 
@@ -164,6 +162,12 @@ def convmixer(
         lambda params, h: dense.head(params["dense"], h),
         lambda params, x: body(params, x, observing=True),
     )
+
+
+def _gelu(z: Array) -> Array:
+    # jax.nn.gelu goes through erfc: exact far below zero, where nothing is left of it, but a
+    # learning step of the whole network then takes 1.2 times as long.
+    return z * (0.5 + 0.5 * jax.lax.erf(z * 0.5**0.5))
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(2,))

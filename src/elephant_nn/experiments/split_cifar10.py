@@ -73,12 +73,19 @@ def _cifar_entries() -> tuple[Entry, ...]:
                     "sigma_bias": (0.32, 0.64)},
             paper=(0.239, 0.002),
         ),
-        new.plain("cnn", "CNN", 10000, 1e-7, 1, paper=(0.151, 0.001)),
+        new.plain(
+            "cnn", "CNN", 10000, 3e-7, 1,
+            coarse={"lr": (3e-7, 1e-7)}, paper=(0.151, 0.001),
+        ),
         new.spring(
-            "cnn-ewc", "CNN + EWC", 10000, 1e-7, 2, "average", 1e1, 0.999,
+            "cnn-ewc", "CNN + EWC", 10000, 3e-7, 1, "average", 1e1, 0.9,
             paper=(0.179, 0.007),
         ),
-        new.elephant("ecnn", "ECNN", 10000, 3e-8, 1, 0.16, 0.64, paper=(0.243, 0.002)),
+        new.elephant(
+            "ecnn", "ECNN", 10000, 1e-7, 1, 0.04, 0.32,
+            coarse={"lr": (1e-7, 3e-8), "E": (1,), "a": (0.04,), "sigma_bias": (0.16, 0.32)},
+            paper=(0.243, 0.002),
+        ),
         new.plain("convmixer", "ConvMixer", 10000, 1e-6, 1, paper=(0.102, 0.0015)),
         new.elephant("econvmixer", "EConvMixer", 10000, 1e-6, 1, 0.08, 0.08, paper=(0.100, 0.0001)),
         *references(
