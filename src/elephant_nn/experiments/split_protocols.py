@@ -24,6 +24,16 @@ _STANDARD: dict[str, tuple[Hyper, Grid]] = {
             "sigma_bias": (0.04, 0.16, 0.64),
         },
     ),
+    "cnn": ({"lr": 1e-7, "E": 1}, {"lr": (1e-6, 3e-7, 1e-7), "E": (1, 2)}),
+    "ecnn": (
+        {"lr": 1e-7, "E": 1, "a": 0.16, "sigma_bias": 0.16},
+        {
+            "lr": (3e-7, 1e-7),
+            "E": (1,),
+            "a": (0.08, 0.16, 0.32),
+            "sigma_bias": (0.04, 0.16, 0.64),
+        },
+    ),
 }
 """Tuned settings and grid. Standardised pixels are three times as wide, and so is what the units
 see."""
@@ -88,12 +98,16 @@ def _entries() -> list[Entry]:
             other(entry, "wider grid", {}, _BEYOND),
         )
     ]
-    narrow = [
-        other(networks[method], f"{filters} filters", {"filters": filters}, _NARROW_CNN)
-        for method in ("cnn", "ecnn")
-        for filters in (16, 32)
+    convolved = [
+        row
+        for entry in (networks["cnn"], networks["ecnn"])
+        for row in (
+            other(entry, "standardised pixels", {"scaling": "standard"}, _STANDARD),
+            other(entry, "16 filters", {"filters": 16}, _NARROW_CNN),
+            other(entry, "32 filters", {"filters": 32}, _NARROW_CNN),
+        )
     ]
-    return rows + narrow
+    return rows + convolved
 
 
 SPLIT_PROTOCOLS = Experiment(
