@@ -180,8 +180,8 @@ def _depthwise(
 
 def _shifted_sum(x: Array, kernel: Array, size: int, before: int) -> Array:
     padded = _pad(x, size, before)
-    parts = (padded[(slice(None), *place)] * tap for place, tap in _taps(x, kernel, size))
-    return reduce(jnp.add, parts)
+    moved = (padded[:, i : i + x.shape[1], j : j + x.shape[2]] for i, j in _places(size))
+    return reduce(jnp.add, (part * tap for part, tap in zip(moved, kernel, strict=True)))
 
 
 def _pad(x: Array, size: int, before: int) -> Array:
@@ -189,9 +189,8 @@ def _pad(x: Array, size: int, before: int) -> Array:
     return jnp.pad(x, ((0, 0), around, around, (0, 0)))
 
 
-def _taps(x: Array, kernel: Array, size: int) -> Iterator[tuple[tuple[slice, slice], Array]]:
-    for (i, j), tap in zip(product(range(size), range(size)), kernel, strict=True):
-        yield (slice(i, i + x.shape[1]), slice(j, j + x.shape[2])), tap
+def _places(size: int) -> Iterator[tuple[int, int]]:
+    return product(range(size), range(size))
 
 
 def _depthwise_forward(x: Array, kernel: Array, size: int) -> tuple[Array, tuple[Array, Array]]:
@@ -199,17 +198,25 @@ def _depthwise_forward(x: Array, kernel: Array, size: int) -> tuple[Array, tuple
 
 
 def _depthwise_backward(size: int, saved: tuple[Array, Array], slope: Array) -> tuple[Array, Array]:
-    # Left to itself, autodiff writes 25 large arrays; this is three times faster.
+    # Left to itself, autodiff writes 25 large arrays; sums over rows that stay in the cache are
+    # several times faster.
     x, kernel = saved
     before = (size - 1) // 2
+    width, channels = x.shape[2:]
 
-    def add_image(total: Array, image: tuple[Array, Array]) -> tuple[Array, None]:
-        padded, part = image
-        places = (place for place, _ in _taps(x, kernel, size))
-        return total + jnp.stack([(padded[place] * part).sum((0, 1)) for place in places]), None
+    def add_image(totals: list[Array], image: tuple[Array, Array]) -> tuple[list[Array], None]:
+        padded, slopes = image
 
-    images = (_pad(x, size, before), slope)
-    to_kernel, _ = jax.lax.scan(add_image, jnp.zeros_like(kernel), images)
+        def add_row(row: Array, totals: list[Array]) -> list[Array]:
+            window = jax.lax.dynamic_slice_in_dim(padded, row, size)
+            moved = (window[i, j : j + width] for i, j in _places(size))
+            return [total + part * slopes[row] for total, part in zip(totals, moved, strict=True)]
+
+        return jax.lax.fori_loop(0, len(slopes), add_row, totals), None
+
+    nothing = [jnp.zeros((width, channels), x.dtype)] * len(kernel)
+    totals, _ = jax.lax.scan(add_image, nothing, (_pad(x, size, before), slope))
+    to_kernel = jnp.stack(totals).sum(1)
     return _shifted_sum(slope, kernel[::-1], size, size - 1 - before), to_kernel
 
 
