@@ -101,3 +101,13 @@ def test_kept_tables_follow_from_the_kept_rows(name):
     grids = (comparison(EXPERIMENTS[name], rows), choices(EXPERIMENTS[name], rows))
     text = "\n\n".join(as_markdown(grid) for grid in grids if grid.lines)
     assert (folder / "tables.md").read_text() == f"{text}\n"
+
+
+@pytest.mark.parametrize("document", ["classes.md", "rl.md"])
+def test_documents_quote_the_kept_tables(document):
+    text = (ROOT / "docs" / document).read_text()
+    quoted = re.findall(r"<!-- ([\w-]+) -->\n(.*?)<!-- /\1 -->", text, re.DOTALL)
+    assert len(quoted) == 4
+    for name, table in quoted:
+        kept = (ROOT / "docs" / "results" / name / "tables.md").read_text()
+        assert table.strip() == kept.strip(), f"{name}: run docs/results/collect.py"

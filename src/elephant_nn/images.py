@@ -110,6 +110,8 @@ def convmixer(
 
     Batches are normalised by their own mean and variance while learning; prediction uses running
     ones, kept with the parameters and moved by 1 - `momentum` at every batch.
+
+    Gradients go backwards only (`jax.grad`, `jax.vjp`); `ntk`, which needs both ways, refuses it.
     """
     if len(shape) != 3 or min(shape) < 1:
         raise ValueError(f"convmixer: shape must be (height, width, channels), got {shape}")
@@ -234,6 +236,7 @@ def _batch_norm(
         new = {"mean": mean, "variance": unbiased}
         kept = {k: momentum * running[k] + (1 - momentum) * new[k] for k in running}
     else:
-        mean, variance, kept = running["mean"], running["variance"], running
+        kept = jax.lax.stop_gradient(running)
+        mean, variance = kept["mean"], kept["variance"]
     factor = layer["scale"] * jax.lax.rsqrt(variance + 1e-5)
     return (z - mean) * factor + layer["shift"], jax.lax.stop_gradient(kept)

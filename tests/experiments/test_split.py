@@ -160,6 +160,15 @@ def test_other_protocols_are_settings(tmp_path):
         assert row["cut"] == more.get("cut", "task")
 
 
+def test_a_shuffled_stream_has_no_tasks_to_forget(tmp_path):
+    (row,) = run("emlp/shuffled", {**EMLP, "order": "shuffled"}, tmp_path=tmp_path)
+    assert row["accuracy"] > run("emlp", EMLP, tmp_path=tmp_path)[0]["accuracy"]
+    assert row["accuracy_curve"][3] > 0.3  # all classes come from the beginning
+    assert "forgetting" not in row
+    with pytest.raises(ValueError, match="one pass, got passes = 2"):
+        digits_program("emlp/shuffled", {**EMLP, "order": "shuffled", "passes": 2})
+
+
 def test_the_number_of_filters_is_a_setting():
     network = build_network("cnn", {"neurons": 20, "filters": 8}, {}, load("digits"))
     params = network.init(jax.random.key(0))

@@ -9,7 +9,7 @@ import pytest
 from elephant_nn.experiments import EXPERIMENTS
 from elephant_nn.report.figures import draw_figures
 from elephant_nn.report.page import write_page
-from elephant_nn.report.statistics import best_setting, summarise, table
+from elephant_nn.report.statistics import best_setting, ranking, summarise, table
 from elephant_nn.report.tables import FORMATS, SWEEP_FORMATS
 from elephant_nn.runs.store import rows_folder, write_rows
 
@@ -161,6 +161,12 @@ def test_finalists_are_compared_on_all_their_seeds():
     assert best_setting(frame(*best_is_not_there), SMALL, GRID).hyper == SECOND
 
 
+def test_seeds_of_some_finalists_do_not_change_who_they_are():
+    begun = swept(first=(0.2, 0.2), second=(0.1, 0.9), third=(0.3,))
+    names = [hyper for hyper, _ in ranking(frame(*begun), SMALL, GRID)]
+    assert names == [SECOND, FIRST, THIRD]
+
+
 def test_settings_are_chosen_on_data_kept_back_and_the_best_on_the_test_set_is_shown_beside():
     experiment = dataclasses.replace(SMALL, choosing={"held_out": 10}, peeked="test_mse")
     numbers = {0: (0.2, 0.9), 1: (0.1, 0.8), 2: (0.3, 0.7)}
@@ -173,6 +179,11 @@ def test_settings_are_chosen_on_data_kept_back_and_the_best_on_the_test_set_is_s
     assert choice.hyper == SECOND
     assert choice.peeked.mean == 0.7
     assert "0.7000 (1)" in SWEEP_FORMATS["markdown"](experiment, frame(*rows))
+
+
+def test_a_metric_that_a_method_lacks_is_not_a_diverged_run():
+    summary = summarise(frame(row(EMLP, 0, 0.1), row(EMLP, 1, None)), "forgetting")
+    assert (summary.mean, summary.runs, summary.diverged) == (None, 0, 1)
 
 
 def test_the_sweep_table_shows_both_numbers():

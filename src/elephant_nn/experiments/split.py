@@ -56,7 +56,7 @@ def program(data: str, method: str, static: Mapping[str, Any]) -> Program:
 
     from elephant_nn.runs.program import Program, named_key
     from elephant_nn.streams.class_incremental import class_incremental
-    from elephant_nn.streams.stream import agree, in_blocks, shuffled
+    from elephant_nn.streams.stream import accuracy_by_class, agree, in_blocks, shuffled
 
     dataset = _load(data)
     learned = dataset.held_out(static["held_out"]) if "held_out" in static else dataset
@@ -69,9 +69,13 @@ def program(data: str, method: str, static: Mapping[str, Any]) -> Program:
         passes=static.get("passes", 1),
         task_boundary=bool(static.get("task_boundary", 0)),
     )
-    if static.get("order") == "shuffled" and stream.contract.passes > 1:
-        raise ValueError("a shuffled stream has one pass; leave out `passes`")
-    order = shuffled if static.get("order") == "shuffled" else stream.order
+    in_tasks = static.get("order") != "shuffled"
+    if not in_tasks and stream.contract.passes > 1:
+        raise ValueError(
+            f"{method}: a shuffled stream has one pass, got passes = {stream.contract.passes}; "
+            "leave out `passes` or `order`"
+        )
+    order = stream.order if in_tasks else shuffled
     bounds = np.array([0, *_pieces(tasks.ends)])
     last = len(bounds) - 1
     when = np.ones(last, bool)
@@ -97,10 +101,8 @@ def program(data: str, method: str, static: Mapping[str, Any]) -> Program:
 
     def by_class(state: Any, floats: Floats, x: np.ndarray, y: np.ndarray) -> jax.Array:
         predict = lambda rows: learner(floats).predict(state, stream.transform(rows))
-        classify = lambda rows: jnp.argmax(predict(rows), -1)
-        right = in_blocks(classify, jnp.asarray(x), TEST_BLOCK) == y
-        total = jnp.zeros(dataset.classes).at[jnp.asarray(y)].add(right)
-        return total / jnp.maximum(np.bincount(y, minlength=dataset.classes), 1)
+        out = in_blocks(predict, jnp.asarray(x), TEST_BLOCK)
+        return accuracy_by_class(dataset.classes)(out, jnp.asarray(y))
 
     def chunk(carry: Any, floats: Floats, index: jax.Array) -> tuple[Any, dict[str, jax.Array]]:
         state, rows = carry
@@ -114,7 +116,8 @@ def program(data: str, method: str, static: Mapping[str, Any]) -> Program:
     def finish(outputs: Mapping[str, np.ndarray]) -> dict[str, Any]:
         counts = {n: np.bincount(y, minlength=dataset.classes) for n, (_, y) in tests.items()}
         seen = outputs["by_class"][when]
-        row = summary(seen, counts["by_class"], tasks.classes, bounds[1:][when], tasks.ends)
+        ends = tasks.ends if in_tasks else ()
+        row = summary(seen, counts["by_class"], tasks.classes, bounds[1:][when], ends)
         if "test_by_class" in tests:
             final = outputs["test_by_class"][-1]
             row["test_accuracy"] = final @ counts["test_by_class"] / len(dataset.y_test)
@@ -253,7 +256,7 @@ def summary(
 ) -> dict[str, Any]:
     """The columns of a row from the accuracies of each class at some moments.
 
-    What speaks of tasks is there only if all of their ends were measured.
+    What speaks of tasks is there only if they have ends, and all of these were measured.
     """
     import numpy as np
 
@@ -267,7 +270,7 @@ def summary(
 
     curve = overall_accuracy(by_class, counts)
     row = {"accuracy": curve[-1], "accuracy_curve": curve, "batches": batches}
-    if not np.isin(ends, batches).all():
+    if not len(ends) or not np.isin(ends, batches).all():
         return row
     over_time = task_matrix(by_class, counts, tasks)
     at_ends = over_time[np.searchsorted(batches, ends)]

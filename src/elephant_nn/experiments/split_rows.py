@@ -36,7 +36,8 @@ FEW_SPRINGS: Grid = {
     "lambda": (1e1, 1e3, 1e5),
     "gamma": (0.9, 0.999),
 }
-"""Of EWC's grid, where a run takes minutes: the anchor and E that won where all were tried."""
+"""Of EWC's grid, where a run takes minutes: the anchor and E that won on Split MNIST with 1,000
+units, where all were tried."""
 
 COLUMNS = ("neurons", "passes", "task_boundary", "class_statistics")
 

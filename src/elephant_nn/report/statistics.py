@@ -69,11 +69,12 @@ RULES = ("passes", "task_boundary", "class_statistics", "scaling", "cut", "buffe
 
 
 def summarise(rows: pl.DataFrame, metric: str, *, interval: bool = False) -> Summary:
-    values = rows.filter(pl.col("status") == "ok")[metric].drop_nulls().to_numpy()
+    ended = rows.filter(pl.col("status") == "ok")
+    values = ended.get_column(metric, default=pl.Series(dtype=pl.Float64)).drop_nulls().to_numpy()
     n = len(values)
     se = float(np.std(values, ddof=1) / np.sqrt(n)) if n > 1 else None
     around = bootstrap_interval(values) if interval and n > 1 else None
-    return Summary(float(values.mean()) if n else None, se, n, rows.height - n, around)
+    return Summary(float(values.mean()) if n else None, se, n, rows.height - ended.height, around)
 
 
 def bootstrap_interval(values: np.ndarray) -> tuple[float, float]:
@@ -217,9 +218,15 @@ def best_setting(rows: pl.DataFrame, experiment: Experiment, entry: Entry) -> Ch
     the best among them, are finalists: they are compared once more on all seeds that they share.
     Where the whole grid is not complete, the coarse one decides; None while that is not either.
     """
+    metric = experiment.metrics[0]
     for coarse in (False, True) if entry.coarse else (False,):
         ranked = ranking(rows, experiment, entry, coarse=coarse)
         if ranked:
+            tried = _tried(rows, experiment, entry, coarse)
+            least = min(len(mine) for _, mine in tried)
+            finalists = [(hyper, mine) for hyper, mine in tried if len(mine) > least]
+            if any(hyper == ranked[0][0] for hyper, _ in finalists):
+                ranked = _ranked(finalists, metric.name, metric.better)
             return Choice(*ranked[0], coarse, _peeked(rows, experiment, entry, coarse))
     return None
 
@@ -227,20 +234,13 @@ def best_setting(rows: pl.DataFrame, experiment: Experiment, entry: Entry) -> Ch
 def ranking(
     rows: pl.DataFrame, experiment: Experiment, entry: Entry, *, coarse: bool = False
 ) -> list[tuple[Hyper, Summary]]:
-    """The settings of a grid, best first, as `best_setting` compares them; finalists only, if any.
+    """The settings of a grid, best first, on the seeds that all of them have.
 
-    Empty while the grid is not complete.
+    Seeds that only some have change nothing, so a repeated sweep has the same finalists. Empty
+    while the grid is not complete.
     """
-    tried = _tried(rows, experiment, entry, coarse)
     metric = experiment.metrics[0]
-    ranked = _ranked(tried, metric.name, metric.better)
-    if not ranked:
-        return []
-    least = min(len(mine) for _, mine in tried)
-    finalists = [(hyper, mine) for hyper, mine in tried if len(mine) > least]
-    if any(hyper == ranked[0][0] for hyper, _ in finalists):
-        return _ranked(finalists, metric.name, metric.better)
-    return ranked
+    return _ranked(_tried(rows, experiment, entry, coarse), metric.name, metric.better)
 
 
 Tried = list[tuple[Hyper, pl.DataFrame]]

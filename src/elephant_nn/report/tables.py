@@ -186,11 +186,13 @@ def _incomplete(experiment: Experiment, rows: pl.DataFrame, chosen: Sequence[Ent
     for entry in experiment.entries:
         done = tried_settings(rows, experiment, entry) if entry.grid else 0
         if done and entry not in chosen:
+            name = _name(entry, experiment)
+            width = f" --neurons {entry.settings['neurons']}" if name != entry.title else ""
             few = " --coarse" if entry.coarse else ""
             sentences.append(
-                f"{_name(entry, experiment)}: {done} of {len(entry.candidates())} settings have "
-                "runs. Nothing is chosen before all of a grid have runs on the same seeds: "
-                f"elephant sweep {experiment.name} --methods {entry.method}{few}"
+                f"{name}: {done} of {len(entry.candidates())} settings have runs. Nothing is "
+                "chosen before all of a grid have runs on the same seeds; with the --seeds it was "
+                f"begun with: elephant sweep {experiment.name} --methods {entry.method}{width}{few}"
             )
     return sentences
 
