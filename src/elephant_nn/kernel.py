@@ -21,7 +21,7 @@ from elephant_nn.networks import Network, Params
 def ntk(
     network: Network, params: Params, x: Float[Array, "n ..."], x_t: Float[Array, "..."]
 ) -> Float[Array, "n ..."]:
-    """Kernel between every row of `x` and `x_t`, exact, for any network, by autodiff.
+    """Kernel between every row of `x` and `x_t`, exact, by autodiff in both directions.
 
     `x_t` is one input (the shape of `x[0]`) or a batch of m inputs. For a network with one output
     the result has shape (n,) or (n, m); with k outputs, (n, k, k) or (n, m, k, k): output at x
