@@ -24,13 +24,13 @@ _STANDARD: dict[str, tuple[Hyper, Grid]] = {
             "sigma_bias": (0.04, 0.16, 0.64),
         },
     ),
-    "cnn": ({"lr": 1e-7, "E": 1}, {"lr": (1e-6, 3e-7, 1e-7), "E": (1, 2)}),
+    "cnn": ({"lr": 1e-7, "E": 1}, {"lr": (3e-7, 1e-7), "E": (1, 2)}),
     "ecnn": (
         {"lr": 1e-7, "E": 1, "a": 0.16, "sigma_bias": 0.16},
         {
             "lr": (3e-7, 1e-7),
             "E": (1,),
-            "a": (0.08, 0.16, 0.32),
+            "a": (0.16, 0.32),
             "sigma_bias": (0.04, 0.16, 0.64),
         },
     ),
@@ -53,11 +53,11 @@ _BEYOND: dict[str, tuple[Hyper, Grid]] = {
 """Past the edge of the paper's grid where both networks end; the MLP stays there."""
 
 _NARROW_CNN: dict[str, tuple[Hyper, Grid]] = {
-    "cnn": ({"lr": 3e-7}, {"lr": (3e-6, 1e-6, 3e-7, 1e-7), "E": (1, 2)}),
+    "cnn": ({"lr": 3e-7}, {"lr": (1e-6, 3e-7), "E": (1, 2)}),
     "ecnn": (
         {"lr": 3e-7, "a": 0.04, "sigma_bias": 0.04},
         {
-            "lr": (1e-6, 3e-7, 1e-7),
+            "lr": (3e-7, 1e-7),
             "E": (1, 2),
             "a": (0.04, 0.08),
             "sigma_bias": (0.04, 0.16),
