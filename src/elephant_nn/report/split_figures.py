@@ -44,7 +44,7 @@ def curves(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
     widths = _found(experiment, rows)
     if not widths:
         return None
-    drawn, axes = figure(1, len(widths), 5.6 * len(widths), 4.4, sharey=True)
+    drawn, axes = figure(1, len(widths), 5.6 * len(widths), 5.2, sharey=True)
     highest = 0.0
     for ax, (neurons, found) in zip(axes, widths.items(), strict=True):
         for entry, mine in found:
@@ -59,8 +59,8 @@ def curves(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
         ax.set_xlabel("mini-batches seen")
         ax.set_xlim(0, None)
         ax.legend(
-            loc="upper left", fontsize=8.5, title="method (runs)", title_fontsize=8.5,
-            frameon=True, framealpha=1, edgecolor="none",
+            loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, columnspacing=1.2,
+            fontsize=8.5, title="method (runs)", title_fontsize=8.5, frameon=False,
         )  # fmt: skip
     axes[0].set_ylim(0, min(1.0, 1.1 * highest))
     axes[0].set_ylabel("test accuracy, all classes")
