@@ -148,7 +148,7 @@ def test_show_without_a_sweep_says_what_to_run(tmp_path, capsys):
     assert f"elephant sweep sine --out '{out}'" in capsys.readouterr().err
 
 
-SWEEP = ("sweep", "sine", "--methods", "emlp", "--seeds", "1", "--workers", "2")
+SWEEP = ("sweep", "sine", "--methods", "emlp", "--seeds", "1", "--finalists", "3", "--workers", "2")
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +208,9 @@ def test_ctrl_c_stops_cleanly(tmp_path):
 
 
 def test_the_sweep_finds_what_the_paper_found(unbroken):
-    chosen_on = unbroken.filter(pl.col("seed") >= 1000)
+    finalists = unbroken.filter(pl.col("seed") > 1000)
+    assert finalists.group_by("hyper").len()["len"].to_list() == [3, 3, 3]
+    chosen_on = unbroken.filter(pl.col("seed") == 1000)
     assert chosen_on.height == 150
     assert chosen_on["mse"].min() < 0.02
     assert np.median(chosen_on["mse"]) > 0.2

@@ -96,7 +96,8 @@ def _cifar_entries() -> tuple[Entry, ...]:
                 ("lda", 1000): (0.32, 0.64),
             },
         ),
-        *(shuffled(entry, 3e-5, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5)) for entry in (mlp, emlp)),
+        shuffled(mlp, 3e-5, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5)),
+        shuffled(emlp, 1e-5, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6)),
     )  # fmt: skip
 
 
