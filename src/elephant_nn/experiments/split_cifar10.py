@@ -83,7 +83,7 @@ def _cifar_entries() -> tuple[Entry, ...]:
         ),
         new.elephant(
             "ecnn", "ECNN", 10000, 1e-7, 1, 0.04, 0.32,
-            coarse={"lr": (1e-7, 3e-8, 1e-8), "E": (1,), "a": (0.04,), "sigma_bias": (0.32,)},
+            coarse={"lr": (1e-7,), "E": (1,), "a": (0.02, 0.04), "sigma_bias": (0.16, 0.32)},
             paper=(0.243, 0.002),
         ),
         new.plain("convmixer", "ConvMixer", 10000, 1e-6, 1, paper=(0.102, 0.0015)),
