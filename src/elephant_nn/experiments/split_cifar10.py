@@ -82,7 +82,7 @@ def _cifar_entries() -> tuple[Entry, ...]:
             paper=(0.179, 0.007),
         ),
         new.elephant(
-            "ecnn", "ECNN", 10000, 1e-7, 1, 0.04, 0.32,
+            "ecnn", "ECNN", 10000, 1e-7, 1, 0.02, 0.32,
             coarse={"lr": (1e-7,), "E": (1,), "a": (0.02, 0.04), "sigma_bias": (0.16, 0.32)},
             paper=(0.243, 0.002),
         ),
