@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -67,11 +68,13 @@ def set_aside(
         return f"{path} {reason}, and could not be moved away ({error.strerror}); it is passed over"
 
 
-def remove_leftovers(folder: Path, older_than_seconds: float = 3600.0) -> None:
+def remove_leftovers(
+    folder: Path, pattern: str = ".*.part", older_than_seconds: float = 3600.0
+) -> None:
     """Remove what killed writers left behind; young ones may belong to a writer at work."""
-    for path in folder.glob(".*.part"):
+    for path in folder.glob(pattern):
         try:
             if time.time() - path.stat().st_mtime > older_than_seconds:
-                path.unlink(missing_ok=True)
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         except OSError:
             continue

