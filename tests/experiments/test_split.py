@@ -85,6 +85,24 @@ def test_grids_are_the_papers():
             assert named(entry.candidates(coarse=True)) <= named(entry.candidates())
 
 
+def test_head_rate_is_the_output_layers_alone():
+    dataset = images((8, 8, 1))
+    x, y = jnp.asarray(dataset.x_train / 255.0), jnp.asarray(dataset.y_train)
+
+    def changes(**floats):
+        learner = build_learner("emlp", EMLP, {**EMLP, **floats}, dataset)
+        before = learner.init(jax.random.key(0))
+        after = learner.update(before, (x, y))
+        return jax.tree.map(lambda b, a: np.asarray(a - b), before.params, after.params)
+
+    plain, fixed, faster = changes(), changes(head_rate=0.0), changes(head_rate=10.0)
+    for other in (fixed, faster):
+        np.testing.assert_array_equal(other[0]["w"], plain[0]["w"])
+    assert np.abs(plain[1]["w"]).max() > 0
+    np.testing.assert_array_equal(fixed[1]["w"], 0)
+    np.testing.assert_allclose(faster[1]["w"], 10 * plain[1]["w"], rtol=1e-3, atol=1e-6)
+
+
 def run(method, settings, seed=0, tmp_path=None, lanes=1):
     cells = tuple(Cell.of("split-digits", method, settings, s) for s in range(seed, seed + lanes))
     return run_shard(Shard(digits_program, cells, lanes), tmp_path)

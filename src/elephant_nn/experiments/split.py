@@ -48,7 +48,8 @@ def program(data: str, method: str, static: Mapping[str, Any]) -> Program:
     With `held_out` among the settings, every so manieth training sample is kept back, and measured
     beside the test set at the end: what settings are chosen on. Other settings that a row may have:
     `scaling`, `cut`, `class_order` (the seed of a permutation), `order` ("shuffled"), `passes`,
-    `task_boundary` (1 grants boundaries to a learner that needs them), and `filters` of a CNN.
+    `task_boundary` (1 grants boundaries to a learner that needs them), `filters` of a CNN, and
+    `head_rate` of an MLP, the rate of its output layer in parts of the others'.
     """
     import jax
     import jax.numpy as jnp
@@ -156,7 +157,7 @@ def _pieces(ends: Sequence[int]) -> list[int]:
     return batches[batches > 0].tolist()
 
 
-_FLOATS = ("lr", "a", "sigma_bias", "lambda", "gamma", "switch")
+_FLOATS = ("lr", "a", "sigma_bias", "lambda", "gamma", "switch", "head_rate")
 _ELEPHANTS = {"emlp": "mlp", "ecnn": "cnn", "econvmixer": "convmixer"}
 
 
@@ -234,6 +235,8 @@ def build_learner(
     base = method.removesuffix("-ewc").removesuffix("/shuffled")
     network = build_network(base, static, floats, dataset)
     optimiser = optax.rmsprop(floats["lr"], decay=0.999)
+    if "head_rate" in floats:
+        optimiser = optax.chain(optimiser, _slower_head(floats["head_rate"]))
     if method.endswith("-ewc"):
         return streaming_ewc(
             network,
@@ -245,6 +248,18 @@ def build_learner(
             updates=static["E"],
         )
     return gradient(network, optimiser, cross_entropy, updates=static["E"])
+
+
+def _slower_head(factor: Any) -> Any:
+    """Multiplies the changes of an MLP's output layer."""
+    import jax
+    import optax
+
+    def scale(changes: Any, params: Any) -> Any:
+        *hidden, head = changes
+        return (*hidden, jax.tree.map(lambda change: factor * change, head))
+
+    return optax.stateless(scale)
 
 
 def summary(

@@ -64,13 +64,13 @@ def _cifar_entries() -> tuple[Entry, ...]:
         ),
         new.spring(
             "mlp-ewc", "MLP + EWC", 10000, 3e-6, 2, "average", 1e5, 0.9,
-            coarse={**FEW_SPRINGS, "lr": (3e-6, 3e-7)}, paper=(0.169, 0.003),
+            coarse={**FEW_SPRINGS, "lr": (3e-6,)}, paper=(0.169, 0.003),
         ),
         new.entry("flymodel", "FlyModel", {"neurons": 10000, "lr": 0.01, "per_unit": 32}),
         new.elephant(
             "emlp", "EMLP", 10000, 3e-7, 1, 0.04, 0.32,
-            coarse={"lr": (3e-7, 1e-7, 3e-8), "E": (1,), "a": (0.04, 0.08),
-                    "sigma_bias": (0.32, 0.64)},
+            coarse={"lr": (1e-6, 3e-7, 1e-7), "E": (1,), "a": (0.02, 0.04, 0.08),
+                    "sigma_bias": (0.16, 0.32, 0.64)},
             paper=(0.239, 0.002),
         ),
         new.plain(

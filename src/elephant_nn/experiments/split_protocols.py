@@ -12,6 +12,8 @@ from elephant_nn.experiments.split_rows import CHOOSING, METRICS, Grid
 from elephant_nn.runs.cells import Hyper
 
 ORDERS = (1, 2, 3, 4, 5)
+HEADS = {"fixed": 0.0, "10 times slower": 0.1, "10 times faster": 10.0}
+"""Rates of the output layer, in parts of the hidden layer's."""
 
 _STANDARD: dict[str, tuple[Hyper, Grid]] = {
     "mlp": ({"lr": 3e-6, "E": 1}, {"lr": (1e-5, 3e-6, 1e-6, 3e-7, 1e-7), "E": (1, 2)}),
@@ -94,6 +96,7 @@ def _entries() -> list[Entry]:
             other(entry, "as in the table", {}),
             other(entry, "batches across tasks", {"cut": "stream"}),
             *(other(entry, f"order of classes {seed}", {"class_order": seed}) for seed in ORDERS),
+            *(other(entry, f"output layer {w}", {"head_rate": r}) for w, r in HEADS.items()),
             other(entry, "standardised pixels", {"scaling": "standard"}, _STANDARD),
             other(entry, "wider grid", {}, _BEYOND),
         )
