@@ -12,6 +12,7 @@ import toy
 from support import QUICK_TO_COMPILE
 
 from elephant_nn.files import StorageError, StoreWarning
+from elephant_nn.runs import run as run_module
 from elephant_nn.runs import shard as shard_module
 from elephant_nn.runs.checkpoint import load_checkpoint, save_checkpoint
 from elephant_nn.runs.executors import local_pool
@@ -110,6 +111,13 @@ def test_workers_ask_for_large_pages_unless_the_user_has_a_say(monkeypatch):
         with local_pool(1) as pool:
             assert pool.submit(os.getenv, "GLIBC_TUNABLES").result() == expected
         monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.check=0")
+
+
+@pytest.mark.parametrize("seeds", [1, 3, 5])
+def test_a_workers_threads_do_not_depend_on_how_much_is_left(tmp_path, monkeypatch, seeds):
+    monkeypatch.setattr(run_module, "cores", lambda: 6)
+    _, rows = run([toy.cell(s, "threads") for s in range(seeds)], tmp_path, lanes=1, workers=2)
+    assert rows["mse"].to_list() == [3.0] * seeds
 
 
 def test_a_lost_worker_is_replaced_and_its_shard_run_again(tmp_path):

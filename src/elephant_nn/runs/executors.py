@@ -10,13 +10,14 @@ HUGE_PAGES = "GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"
 """Large arrays lie in pages of 2 MB also where the kernel gives these only to who asks for them."""
 
 
-def local_pool(workers: int) -> ProcessPoolExecutor:
-    """A pool of `workers` processes that divide the cores among them.
+def local_pool(workers: int, threads: int | None = None) -> ProcessPoolExecutor:
+    """A pool of `workers` processes that divide the cores among them, unless `threads` says how
+    many each has.
 
     For small networks one single-threaded process a core beats one program on all cores. Workers
     hold nothing that is not in the store, and leave when this process does, however it ends.
     """
-    threads = max(1, cores() // workers)
+    threads = threads or max(1, cores() // workers)
     os.environ.setdefault(*HUGE_PAGES)  # for the workers: glibc reads it when a process starts
     return ProcessPoolExecutor(
         workers,

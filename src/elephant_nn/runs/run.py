@@ -8,7 +8,7 @@ from pathlib import Path
 
 from elephant_nn.files import make_folder, remove_leftovers
 from elephant_nn.runs.cells import Cell, group_cells
-from elephant_nn.runs.executors import local_pool, stop_pool
+from elephant_nn.runs.executors import cores, local_pool, stop_pool
 from elephant_nn.runs.progress import Report
 from elephant_nn.runs.shard import ProgramFactory, Shard, run_shard
 from elephant_nn.runs.store import Row, done_cells, has_shard, rows_folder, write_rows
@@ -74,7 +74,9 @@ def run_cells(
     missing = [cell for cell in cells if cell.id not in stored]
     outcome = Outcome(kept=len(cells) - len(missing))
     shards = plan_shards(program, missing, lanes, keep=keep)
-    job = _Job(folder, scratch, len(cells), report, checkpoint_seconds, outcome)
+    # Threads add up large sums in another order: their number must not depend on what is left.
+    threads = max(1, cores() // max(workers, 1))
+    job = _Job(folder, scratch, len(cells), report, checkpoint_seconds, outcome, threads)
     job.tell([])
     if workers == 0:
         for shard in shards:
@@ -94,6 +96,7 @@ class _Job:
     report: Report
     checkpoint_seconds: float
     outcome: Outcome
+    threads: int
 
     def keep(self, shard: Shard, rows: list[Row]) -> None:
         write_rows(self.folder, shard.id, rows)
@@ -135,7 +138,7 @@ class _Job:
         Returns those, any of which may have killed it, and the shards that were not begun.
         """
         waiting, running = list(reversed(shards)), dict[Future[list[Row]], Shard]()
-        pool = local_pool(workers)
+        pool = local_pool(workers, self.threads)
         try:
             while waiting or running:
                 while waiting and len(running) <= workers:
@@ -166,7 +169,7 @@ class _Job:
 
     def run_alone(self, shard: Shard) -> None:
         """Run a shard that may have killed its worker where it can harm no other."""
-        pool = local_pool(1)
+        pool = local_pool(1, self.threads)
         try:
             task = pool.submit(run_shard, shard, self.scratch, self.checkpoint_seconds)
             while not wait([task], timeout=0.5).done:
