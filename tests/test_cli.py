@@ -49,6 +49,7 @@ def test_list_names_every_experiment(capsys):
         (["reproduce", "sine", "--methods", "zzzzz"], "there are: mlp-relu"),
         (["reproduce", "sine", "--neurons", "7"], "--neurons 7: sine has 1000"),
         (["reproduce", "sine", "--neurons", "x"], "takes whole numbers"),
+        (["reproduce", "sine", "edit", "--neurons", "77"], "--neurons 77: they have 1000, 10000"),
         (
             ["sweep", "split-cifar10", "--methods", "lda/elephant", "--neurons", "10000"],
             "--neurons 10000: lda/elephant of split-cifar10 has 1000",

@@ -210,6 +210,8 @@ def test_a_local_folder_is_the_only_source_when_named(tmp_path):
     (tmp_path / "t10k-labels-idx1-ubyte").unlink()
     with pytest.raises(DataError, match="has no t10k-labels-idx1-ubyte"):
         fetch(known(), tmp_path)
+    with pytest.raises(DataError, match="cannot be read: File name too long"):
+        fetch(known(), tmp_path / ("x" * 300))
 
 
 @pytest.mark.parametrize("damage", [b"", b"rubbish", None])

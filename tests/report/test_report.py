@@ -126,6 +126,8 @@ def test_settings_are_compared_on_the_seeds_they_share():
 def test_a_setting_that_diverged_is_not_chosen():
     rows = swept(first=(0.2, 0.2), second=(0.1, None), third=(0.3, 0.3))
     assert best_setting(frame(*rows), SMALL, GRID).hyper == FIRST
+    without_a_number = [{**one, "status": "ok"} for one in rows]
+    assert best_setting(frame(*without_a_number), SMALL, GRID).hyper == FIRST
 
 
 def test_nothing_is_chosen_from_part_of_a_grid():

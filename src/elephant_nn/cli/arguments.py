@@ -56,10 +56,12 @@ def named_entries(experiment: Experiment, methods: str, neurons: str, several: b
         entries = [entry for entry in entries if entry.method in wanted]
     if neurons:
         widths = {_whole(text, "--neurons") for text in neurons.split(",")}
-        there = {entry.settings.get("neurons") for entry in experiment.entries}
-        if not several and not widths <= there:
+        where = EXPERIMENTS.values() if several else [experiment]
+        there = {entry.settings.get("neurons") for other in where for entry in other.entries}
+        if not widths <= there:
             offered = ", ".join(str(n) for n in sorted(n for n in there if n is not None))
-            raise UsageError(f"--neurons {neurons}: {experiment.name} has {offered or 'no widths'}")
+            who = "they have" if several else f"{experiment.name} has"
+            raise UsageError(f"--neurons {neurons}: {who} {offered or 'no widths'}")
         left = [e for e in entries if e.settings.get("neurons", min(widths)) in widths]
         if entries and not left and not several:
             has = ", ".join(str(n) for n in sorted({e.settings["neurons"] for e in entries}))

@@ -32,10 +32,13 @@ class Folder:
         return f"folder {self.folder}"
 
     def get(self, notice: Notice) -> dict[str, bytes]:
-        missing = [name for name in self.names if not (self.folder / name).is_file()]
-        if missing:
-            raise DataError(f"{self.folder} has no {', '.join(missing)}")
-        return {name: (self.folder / name).read_bytes() for name in self.names}
+        try:
+            missing = [name for name in self.names if not (self.folder / name).is_file()]
+            if missing:
+                raise DataError(f"{self.folder} has no {', '.join(missing)}")
+            return {name: (self.folder / name).read_bytes() for name in self.names}
+        except OSError as error:
+            raise DataError(f"{self.folder} cannot be read: {error.strerror or error}") from error
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,7 @@ def _tell_growth(folder: Path, run: subprocess.Popen[bytes], client: str, notice
         try:
             run.wait(timeout=0.5)
         except subprocess.TimeoutExpired:
+            os.utime(folder.parent)  # someone is at work here
             size = sum(map(_size, folder.rglob("*")))
             if size - told >= 20_000_000:
                 told = size

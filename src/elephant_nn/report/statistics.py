@@ -260,13 +260,13 @@ def _tried(rows: pl.DataFrame, experiment: Experiment, entry: Entry, coarse: boo
 
 
 def _ranked(tried: Tried, metric: str, better: str) -> list[tuple[Hyper, Summary]]:
-    """By mean on the seeds that all of them have, without those that diverged there."""
+    """By mean on the seeds that all of them have, without those that lack a number there."""
     common = set.intersection(*(set(mine["seed"]) if mine.height else set() for _, mine in tried))
     if not common:
         return []
     shared = pl.col("seed").is_in(list(common))
     numbers = [(hyper, summarise(mine.filter(shared), metric)) for hyper, mine in tried]
-    whole = [(h, s) for h, s in numbers if s.mean is not None and not s.diverged]
+    whole = [(h, s) for h, s in numbers if s.runs == len(common)]
     sign = 1 if better == "lower" else -1
     return sorted(whole, key=lambda pair: sign * (pair[1].mean or 0.0))
 
