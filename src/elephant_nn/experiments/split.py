@@ -236,7 +236,7 @@ def build_learner(
     network = build_network(base, static, floats, dataset)
     optimiser = optax.rmsprop(floats["lr"], decay=0.999)
     if "head_rate" in floats:
-        optimiser = optax.chain(optimiser, _slower_head(floats["head_rate"]))
+        optimiser = optax.chain(optimiser, _scaled_head(floats["head_rate"]))
     if method.endswith("-ewc"):
         return streaming_ewc(
             network,
@@ -250,7 +250,7 @@ def build_learner(
     return gradient(network, optimiser, cross_entropy, updates=static["E"])
 
 
-def _slower_head(factor: Any) -> Any:
+def _scaled_head(factor: Any) -> Any:
     """Multiplies the changes of an MLP's output layer."""
     import jax
     import optax

@@ -13,7 +13,9 @@ from elephant_nn.experiments.split_rows import (
     COLUMNS,
     FEW_SPRINGS,
     METRICS,
+    MIXER_RATES,
     NOTES,
+    STIFF_SPRINGS,
     Grid,
     Rows,
     references,
@@ -43,21 +45,26 @@ def _cifar_entries() -> tuple[Entry, ...]:
         mlp,
         new.spring(
             "mlp-ewc", "MLP + EWC", 1000, 3e-7, 1, "average", 1e1, 0.9,
-            coarse={**FEW_SPRINGS, "lr": (1e-6, 3e-7), "E": (1, 2)}, paper=(0.158, 0.005),
+            coarse={**FEW_SPRINGS, "lr": (3e-6, 1e-6, 3e-7), "E": (1, 2)}, paper=(0.158, 0.005),
         ),
         new.entry("flymodel", "FlyModel", {"neurons": 1000, "lr": 0.005, "per_unit": 64}),
         emlp,
         new.plain("cnn", "CNN", 1000, 3e-7, 1, paper=(0.151, 0.001)),
         new.spring(
             "cnn-ewc", "CNN + EWC", 1000, 3e-7, 1, "average", 1e5, 0.9,
-            coarse={**FEW_SPRINGS, "lr": (3e-7,), "E": (1, 2)}, paper=(0.147, 0.010),
+            coarse=STIFF_SPRINGS, paper=(0.147, 0.010),
         ),
         new.elephant(
             "ecnn", "ECNN", 1000, 1e-7, 1, 0.04, 0.16, coarse=_CNN_COARSE,
             paper=(0.192, 0.004),
         ),
-        new.plain("convmixer", "ConvMixer", 1000, 1e-6, 1, paper=(0.100, 0.0027)),
-        new.elephant("econvmixer", "EConvMixer", 1000, 1e-6, 1, 0.08, 0.08, paper=(0.100, 0.0001)),
+        new.plain(
+            "convmixer", "ConvMixer", 1000, 1e-6, 1, coarse=MIXER_RATES, paper=(0.100, 0.0027)
+        ),
+        new.elephant(
+            "econvmixer", "EConvMixer", 1000, 1e-6, 1, 0.08, 0.08,
+            coarse={**MIXER_RATES, "a": (0.08,), "sigma_bias": (0.08,)}, paper=(0.100, 0.0001),
+        ),
         new.plain(
             "mlp", "MLP", 10000, 3e-6, 2,
             coarse={"lr": (3e-6, 1e-6, 3e-7, 1e-7)}, paper=(0.173, 0.004),
@@ -79,15 +86,20 @@ def _cifar_entries() -> tuple[Entry, ...]:
         ),
         new.spring(
             "cnn-ewc", "CNN + EWC", 10000, 3e-7, 1, "average", 1e1, 0.9,
-            paper=(0.179, 0.007),
+            coarse=STIFF_SPRINGS, paper=(0.179, 0.007),
         ),
         new.elephant(
             "ecnn", "ECNN", 10000, 1e-7, 1, 0.02, 0.32,
             coarse={"lr": (1e-7,), "E": (1,), "a": (0.02, 0.04), "sigma_bias": (0.16, 0.32)},
             paper=(0.243, 0.002),
         ),
-        new.plain("convmixer", "ConvMixer", 10000, 1e-6, 1, paper=(0.102, 0.0015)),
-        new.elephant("econvmixer", "EConvMixer", 10000, 1e-6, 1, 0.08, 0.08, paper=(0.100, 0.0001)),
+        new.plain(
+            "convmixer", "ConvMixer", 10000, 1e-6, 1, coarse=MIXER_RATES, paper=(0.102, 0.0015)
+        ),
+        new.elephant(
+            "econvmixer", "EConvMixer", 10000, 1e-6, 1, 0.08, 0.08,
+            coarse={**MIXER_RATES, "a": (0.08,), "sigma_bias": (0.08,)}, paper=(0.100, 0.0001),
+        ),
         *references(
             new,
             {
@@ -96,8 +108,8 @@ def _cifar_entries() -> tuple[Entry, ...]:
                 ("lda", 1000): (0.32, 0.64),
             },
         ),
-        shuffled(mlp, 3e-5, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5)),
-        shuffled(emlp, 1e-5, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6)),
+        shuffled(mlp, 3e-5, 1, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6)),
+        shuffled(emlp, 1e-5, 1, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6)),
     )  # fmt: skip
 
 

@@ -18,8 +18,9 @@ from elephant_nn.experiments.split_rows import (
     shuffled,
 )
 
-_DIGIT_RATES: Grid = {"lr": (3e-4, 1e-4, 3e-5, 1e-5, 3e-6), "E": (1, 2)}
-_CNN_RATES: Grid = {"lr": (1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 3e-7), "E": (1, 2)}
+_DIGIT_RATES: Grid = {"lr": (3e-4, 1e-4, 5e-5, 3e-5, 2e-5, 1e-5, 3e-6), "E": (1, 2)}
+_CNN_RATES: Grid = {"lr": (1e-4, 3e-5, 1e-5, 5e-6, 3e-6, 2e-6, 1e-6, 3e-7), "E": (1, 2)}
+"""The best rates of ReLU networks stand on a cliff, so there are more of them than in the paper."""
 
 
 def _digits_entries() -> tuple[Entry, ...]:
@@ -33,11 +34,15 @@ def _digits_entries() -> tuple[Entry, ...]:
         replace(
             new.spring("mlp-ewc", "MLP + EWC", 1000, 3e-5, 2, "previous", 1e3, 0.999),
             grid={**_DIGIT_RATES, **SPRINGS},
-            coarse={"lr": (1e-4, 3e-5), "lambda": (1e1, 1e3, 1e5), "gamma": (0.5, 0.9, 0.999)},
+            coarse={
+                "lr": (1e-4, 5e-5, 3e-5, 2e-5),
+                "lambda": (1e1, 1e3, 1e5),
+                "gamma": (0.5, 0.9, 0.999),
+            },
         ),
         new.entry(
             "sdmlp", "SDMLP", {"neurons": 1000, "k": 10, "lr": 0.05, "passes": 20, "switch": 1e4},
-            {"k": (1, 3, 10, 30), "switch": (3e2, 1e3, 3e3, 1e4, 3e4)},
+            {"k": (1, 3, 10, 30), "switch": (3e2, 1e3, 3e3, 1e4, 3e4), "lr": (0.05, 0.2, 0.5)},
         ),
         new.entry(
             "flymodel", "FlyModel", {"neurons": 1000, "lr": 0.2, "per_unit": 16},
@@ -57,8 +62,8 @@ def _digits_entries() -> tuple[Entry, ...]:
                 ("lda", 1000): (0.16, 0.04),
             },
         ),
-        shuffled(mlp, 1e-3, (1e-3, 3e-4, 1e-4, 3e-5)),
-        shuffled(emlp, 3e-4, (1e-3, 3e-4, 1e-4, 3e-5)),
+        shuffled(mlp, 1e-3, 2, (1e-3, 3e-4, 1e-4, 3e-5)),
+        shuffled(emlp, 3e-4, 2, (1e-3, 3e-4, 1e-4, 3e-5)),
     )  # fmt: skip
 
 

@@ -13,7 +13,9 @@ from elephant_nn.experiments.split_rows import (
     COLUMNS,
     FEW_SPRINGS,
     METRICS,
+    MIXER_RATES,
     NOTES,
+    STIFF_SPRINGS,
     Grid,
     Rows,
     references,
@@ -72,13 +74,18 @@ def _mnist_entries() -> tuple[Entry, ...]:
         new.plain("cnn", "CNN", 1000, 3e-7, 2, paper=(0.659, 0.016)),
         new.spring(
             "cnn-ewc", "CNN + EWC", 1000, 3e-7, 2, "average", 1e1, 0.9,
-            coarse={**FEW_SPRINGS, "lr": (1e-6, 3e-7)}, paper=(0.716, 0.024),
+            coarse={**FEW_SPRINGS, "lr": (3e-6, 1e-6, 3e-7)}, paper=(0.716, 0.024),
         ),
         new.elephant(
             "ecnn", "ECNN", 1000, 1e-7, 2, 0.08, 0.04, coarse=_CNN_COARSE, paper=(0.732, 0.007)
         ),
-        new.plain("convmixer", "ConvMixer", 1000, 1e-6, 1, paper=(0.110, 0.003)),
-        new.elephant("econvmixer", "EConvMixer", 1000, 1e-6, 1, 0.08, 0.08, paper=(0.105, 0.003)),
+        new.plain(
+            "convmixer", "ConvMixer", 1000, 1e-6, 1, coarse=MIXER_RATES, paper=(0.110, 0.003)
+        ),
+        new.elephant(
+            "econvmixer", "EConvMixer", 1000, 1e-6, 1, 0.08, 0.08,
+            coarse={**MIXER_RATES, "a": (0.08,), "sigma_bias": (0.08,)}, paper=(0.105, 0.003),
+        ),
         wide_mlp,
         new.spring(
             "mlp-ewc", "MLP + EWC", 10000, 3e-6, 2, "average", 1e5, 0.9,
@@ -100,7 +107,7 @@ def _mnist_entries() -> tuple[Entry, ...]:
         ),
         new.spring(
             "cnn-ewc", "CNN + EWC", 10000, 3e-7, 1, "average", 1e1, 0.9,
-            paper=(0.780, 0.010),
+            coarse=STIFF_SPRINGS, paper=(0.780, 0.010),
         ),
         new.elephant(
             "ecnn", "ECNN", 10000, 1e-7, 1, 0.04, 0.08,
@@ -108,8 +115,13 @@ def _mnist_entries() -> tuple[Entry, ...]:
                     "sigma_bias": (0.08, 0.16, 0.32)},
             paper=(0.850, 0.004),
         ),
-        new.plain("convmixer", "ConvMixer", 10000, 1e-6, 1, paper=(0.107, 0.003)),
-        new.elephant("econvmixer", "EConvMixer", 10000, 1e-6, 1, 0.08, 0.08, paper=(0.104, 0.003)),
+        new.plain(
+            "convmixer", "ConvMixer", 10000, 1e-6, 1, coarse=MIXER_RATES, paper=(0.107, 0.003)
+        ),
+        new.elephant(
+            "econvmixer", "EConvMixer", 10000, 1e-6, 1, 0.08, 0.08,
+            coarse={**MIXER_RATES, "a": (0.08,), "sigma_bias": (0.08,)}, paper=(0.104, 0.003),
+        ),
         *references(
             new,
             {
@@ -120,8 +132,8 @@ def _mnist_entries() -> tuple[Entry, ...]:
                 ("naive-bayes", 10000): (0.32, 0.64),
             },
         ),
-        shuffled(mlp, 1e-3, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5)),
-        shuffled(emlp, 1e-4, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5)),
+        shuffled(mlp, 1e-3, 2, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6)),
+        shuffled(emlp, 1e-4, 1, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6)),
     )  # fmt: skip
 
 

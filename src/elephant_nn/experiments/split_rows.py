@@ -39,6 +39,18 @@ FEW_SPRINGS: Grid = {
 """Of EWC's grid, where a run takes minutes: the anchor and E that won on Split MNIST with 1,000
 units, where all were tried."""
 
+STIFF_SPRINGS: Grid = {
+    "anchor": ("average",),
+    "E": (1,),
+    "lr": (3e-6, 1e-6, 3e-7),
+    "lambda": (1e3, 1e5),
+    "gamma": (0.9,),
+}
+"""Of EWC's grid, where a run takes longer still: springs that act, at all rates that they allow."""
+
+MIXER_RATES: Grid = {"lr": (3e-6, 1e-6, 3e-7), "E": (1,)}
+"""A run of a ConvMixer takes almost half an hour on a core."""
+
 COLUMNS = ("neurons", "passes", "task_boundary", "class_statistics")
 
 
@@ -122,11 +134,11 @@ def references(rows: Rows, features: Mapping[tuple[str, int], Shape]) -> list[En
     ]
 
 
-def shuffled(entry: Entry, lr: float, rates: tuple[float, ...]) -> Entry:
+def shuffled(entry: Entry, lr: float, updates: int, rates: tuple[float, ...]) -> Entry:
     """The same network with the whole stream shuffled: what it can learn in one pass at all."""
-    settings = {**entry.settings, "order": "shuffled", "lr": lr}
-    title = f"{entry.title}, shuffled"
-    return Entry(f"{entry.method}/shuffled", title, settings, {"lr": rates})
+    settings = {**entry.settings, "order": "shuffled", "lr": lr, "E": updates}
+    grid: Grid = {"lr": rates, "E": (1, 2)}
+    return Entry(f"{entry.method}/shuffled", f"{entry.title}, shuffled", settings, grid)
 
 
 NOTES = (
