@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 import elephant_nn
 from elephant_nn.experiments import EXPERIMENTS
+from elephant_nn.report.statistics import best_setting
 from elephant_nn.report.tables import as_markdown, choices, comparison
 
 ROOT = Path(__file__).parent.parent
@@ -101,6 +103,29 @@ def test_kept_tables_follow_from_the_kept_rows(name):
     grids = (comparison(EXPERIMENTS[name], rows), choices(EXPERIMENTS[name], rows))
     text = "\n\n".join(as_markdown(grid) for grid in grids if grid.lines)
     assert (folder / "tables.md").read_text() == f"{text}\n"
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_settings_are_what_the_kept_sweeps_chose(name):
+    kept = ROOT / "docs" / "results" / name / "rows.parquet"
+    if not kept.exists():
+        pytest.skip("not run yet")
+    rows, experiment = pl.read_parquet(kept), EXPERIMENTS[name]
+    for entry in experiment.entries:
+        choice = best_setting(rows, experiment, entry) if entry.grid else None
+        if choice and not entry.rivals:
+            assert choice.hyper == entry.settings, f"{entry.label}: the sweep chose {choice.hyper}"
+
+
+def test_the_readme_quotes_the_kept_table():
+    quoted = re.search(
+        r"<!-- split-digits -->\n(.*?)<!-- /split-digits -->",
+        (ROOT / "README.md").read_text(),
+        re.DOTALL,
+    )
+    collect = runpy.run_path(str(ROOT / "docs" / "results" / "collect.py"))
+    assert quoted is not None
+    assert quoted[1].strip() == collect["readme_table"]()
 
 
 @pytest.mark.parametrize("document", ["classes.md", "rl.md"])

@@ -7,6 +7,7 @@ The Makefile's results, results-classes and results-rl call it, with the command
 Documents quote the tables between marks, `<!-- split-mnist -->` and `<!-- /split-mnist -->`.
 """
 
+import io
 import re
 import sys
 from pathlib import Path
@@ -27,7 +28,7 @@ GAMES = (*TASKS, "rl-buffers")
 KEPT = (*CLASSES, *GAMES)
 """Experiments whose runs are too long to repeat: their reported curves are kept as well."""
 
-README_ROWS = ("MLP", "MLP + EWC (previous)", "EMLP", "CNN", "ECNN")
+README_METHODS = ("mlp", "mlp-ewc", "emlp", "cnn", "ecnn")
 
 
 def collect(store: Path) -> None:
@@ -46,9 +47,11 @@ def collect(store: Path) -> None:
             rows = rows.with_columns(pl.when(reported).then(pl.col(name)) for name in curves)
         elif experiment.name not in KEPT:
             rows = rows.drop(curves)
+        packed = io.BytesIO()
         rows.sort("method", "hyper", "seed").write_parquet(
-            folder / "rows.parquet", compression="zstd", compression_level=19
+            packed, compression="zstd", compression_level=19
         )
+        write_whole(folder / "rows.parquet", packed.getvalue())
     draw_returns(store, HERE)
 
 
@@ -60,10 +63,16 @@ def quote() -> None:
             kept = HERE / name / "tables.md"
             tables = (kept.read_text().strip() if kept.exists() else "") or "Not run yet."
             _between(root / "docs" / document, name, tables)
+    _between(root / "README.md", "split-digits", readme_table())
+
+
+def readme_table() -> str:
+    """The digits' table with a few of its rows."""
     _, table, *_ = (HERE / "split-digits" / "tables.md").read_text().split("\n\n")
     header, rule, *rows = table.splitlines()
-    chosen = [row for row in rows if row.startswith(tuple(f"| {name} |" for name in README_ROWS))]
-    _between(root / "README.md", "split-digits", "\n".join([header, rule, *chosen]))
+    by_title = {row.split(" | ")[0].removeprefix("| "): row for row in rows}
+    titles = {entry.method: entry.label for entry in EXPERIMENTS["split-digits"].entries}
+    return "\n".join([header, rule, *(by_title[titles[method]] for method in README_METHODS)])
 
 
 def _between(document: Path, mark: str, text: str) -> None:

@@ -44,8 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return tyro.extras.subcommand_cli_from_dict(
             COMMANDS,
             prog="elephant",
-            description="Neural networks that keep what they learned while data streams by: every "
-            "experiment of the paper, one command each. Start with: elephant reproduce sine",
+            description="Neural networks that keep what they learned while data streams by: the "
+            "experiments of the paper, one command each. Start with: elephant reproduce sine",
             args=arguments,
         )
     except UsageError as error:
