@@ -47,6 +47,7 @@ def _cifar_entries() -> tuple[Entry, ...]:
             "mlp-ewc", "MLP + EWC", 1000, 3e-7, 1, "average", 1e1, 0.9,
             coarse={**FEW_SPRINGS, "lr": (3e-6, 1e-6, 3e-7), "E": (1, 2)}, paper=(0.158, 0.005),
         ),
+        new.sdmlp_once(3, 1e4, 1.0, (1e3, 3e3, 1e4, 3e4, 1e5)),
         new.entry("flymodel", "FlyModel", {"neurons": 1000, "lr": 0.005, "per_unit": 64}),
         emlp,
         new.plain("cnn", "CNN", 1000, 3e-7, 1, paper=(0.151, 0.001)),

@@ -41,17 +41,22 @@ def _digits_entries() -> tuple[Entry, ...]:
             },
         ),
         new.entry(
-            "sdmlp", "SDMLP", {"neurons": 1000, "k": 10, "lr": 0.05, "passes": 20, "switch": 1e4},
-            {"k": (1, 3, 10, 30), "switch": (3e2, 1e3, 3e3, 1e4, 3e4), "lr": (0.05, 0.2, 0.5)},
+            "sdmlp", "SDMLP", {"neurons": 1000, "k": 3, "lr": 1.0, "passes": 20, "switch": 3e3},
+            {
+                "k": (1, 3, 10, 30),
+                "switch": (3e2, 1e3, 3e3, 1e4, 3e4),
+                "lr": (0.05, 0.2, 0.5, 1.0, 2.0),
+            },
         ),
+        new.sdmlp_once(3, 3e2, 1.0, (1e2, 3e2, 1e3, 3e3)),
         new.entry(
             "flymodel", "FlyModel", {"neurons": 1000, "lr": 0.2, "per_unit": 16},
             {"lr": (0.005, 0.01, 0.05, 0.2), "per_unit": (4, 8, 16, 32)},
         ),
         emlp,
-        replace(new.plain("cnn", "CNN", 1000, 3e-6, 2), grid=_CNN_RATES),
+        replace(new.plain("cnn", "CNN", 1000, 5e-6, 1), grid=_CNN_RATES),
         replace(
-            new.elephant("ecnn", "ECNN", 1000, 3e-6, 1, 0.04, 0.16),
+            new.elephant("ecnn", "ECNN", 1000, 2e-6, 1, 0.08, 0.04),
             grid={**_CNN_RATES, **SHAPES},
         ),
         *references(
