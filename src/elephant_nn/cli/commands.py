@@ -62,7 +62,8 @@ def reproduce(
         neurons: only these widths, separated by commas.
         quick: one seed only, for a first look.
         out: folder of the store, the figures and the report.
-        workers: processes that share the cores; default: one a core. 0 runs in this process.
+        workers: processes that share the cores; default: one a core. 1 gives all cores to one run
+            at a time; 0 runs in this process.
     """
     if quick and seeds is not None:
         raise UsageError("give --quick (one seed) or --seeds, not both")
@@ -102,7 +103,8 @@ def sweep(
         finalists: so many of the best settings are run on four times as many seeds before one is
             chosen: the best of many noisy means is too good to be true.
         out: folder of the store.
-        workers: processes that share the cores; default: one a core. 0 runs in this process.
+        workers: processes that share the cores; default: one a core. 1 gives all cores to one run
+            at a time; 0 runs in this process.
     """
     from elephant_nn.report.statistics import best_setting, ranking
     from elephant_nn.report.tables import as_text, choices
