@@ -208,7 +208,8 @@ def build_learner(
     if method == "flymodel":
         per_unit = static["per_unit"]
         return flymodel(inputs, static["neurons"], classes, per_unit=per_unit, lr=floats["lr"])
-    if method == "sdmlp":
+    name, _, features = method.partition("/")
+    if name == "sdmlp":
         return sdmlp(
             inputs,
             static["neurons"],
@@ -223,7 +224,6 @@ def build_learner(
         "naive-bayes": naive_bayes,
         "lda": streaming_lda,
     }
-    name, _, features = method.partition("/")
     if name in summing:
         if not features:
             return summing[name](RAW_INPUTS, inputs, classes)

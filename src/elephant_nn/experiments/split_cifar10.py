@@ -37,7 +37,7 @@ _CNN_COARSE: Grid = {
 
 def _cifar_entries() -> tuple[Entry, ...]:
     new = Rows(125)
-    mlp = new.plain("mlp", "MLP", 1000, 3e-7, 1, paper=(0.151, 0.008))
+    mlp = new.plain("mlp", "MLP", 1000, 3e-6, 2, paper=(0.151, 0.008))
     emlp = new.elephant(
         "emlp", "EMLP", 1000, 3e-7, 1, 0.08, 0.16, coarse=_CIFAR_COARSE, paper=(0.197, 0.003)
     )
@@ -47,7 +47,6 @@ def _cifar_entries() -> tuple[Entry, ...]:
             "mlp-ewc", "MLP + EWC", 1000, 3e-7, 1, "average", 1e1, 0.9,
             coarse={**FEW_SPRINGS, "lr": (3e-6, 1e-6, 3e-7), "E": (1, 2)}, paper=(0.158, 0.005),
         ),
-        new.sdmlp_once(3, 1e4, 1.0, (1e3, 3e3, 1e4, 3e4, 1e5)),
         new.entry("flymodel", "FlyModel", {"neurons": 1000, "lr": 0.005, "per_unit": 64}),
         emlp,
         new.plain("cnn", "CNN", 1000, 3e-7, 1, paper=(0.151, 0.001)),
@@ -77,7 +76,7 @@ def _cifar_entries() -> tuple[Entry, ...]:
         new.entry("flymodel", "FlyModel", {"neurons": 10000, "lr": 0.01, "per_unit": 32}),
         new.elephant(
             "emlp", "EMLP", 10000, 3e-7, 1, 0.04, 0.32,
-            coarse={"lr": (1e-6, 3e-7, 1e-7), "E": (1,), "a": (0.02, 0.04, 0.08),
+            coarse={"lr": (3e-7, 1e-7), "E": (1,), "a": (0.02, 0.04, 0.08),
                     "sigma_bias": (0.16, 0.32, 0.64)},
             paper=(0.239, 0.002),
         ),

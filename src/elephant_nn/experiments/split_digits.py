@@ -48,7 +48,7 @@ def _digits_entries() -> tuple[Entry, ...]:
                 "lr": (0.05, 0.2, 0.5, 1.0, 2.0),
             },
         ),
-        new.sdmlp_once(3, 3e2, 1.0, (1e2, 3e2, 1e3, 3e3)),
+        new.sdmlp_once(3, 3e2, 2.0, (1e2, 3e2, 1e3, 3e3)),
         new.entry(
             "flymodel", "FlyModel", {"neurons": 1000, "lr": 0.2, "per_unit": 16},
             {"lr": (0.005, 0.01, 0.05, 0.2), "per_unit": (4, 8, 16, 32)},

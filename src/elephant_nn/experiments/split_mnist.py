@@ -66,7 +66,7 @@ def _mnist_entries() -> tuple[Entry, ...]:
             "sdmlp", "SDMLP", {"neurons": 1000, "k": 1, "lr": 0.05, "passes": 500, "switch": 5e6},
             paper=(0.69, None),
         ),
-        new.sdmlp_once(3, 1e4, 1.0, (1e3, 3e3, 1e4, 3e4, 1e5)),
+        new.sdmlp_once(1, 1e4, 2.0, (1e3, 3e3, 1e4, 3e4, 1e5)),
         new.entry(
             "flymodel", "FlyModel", {"neurons": 1000, "lr": 0.005, "per_unit": 64},
             paper=(0.77, None),

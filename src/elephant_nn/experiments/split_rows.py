@@ -112,7 +112,7 @@ class Rows:
         """SDMLP under the rules of the others: one pass, with rates that suit it."""
         settings: Hyper = {"neurons": 1000, "k": k, "lr": lr, "passes": 1, "switch": switch}
         grid: Grid = {"k": (1, 3, 10, 30), "switch": switches, "lr": (0.05, 0.2, 0.5, 1.0, 2.0)}
-        return self.entry("sdmlp", "SDMLP, one pass", settings, grid)
+        return self.entry("sdmlp/one-pass", "SDMLP, one pass", settings, grid)
 
     def features(self, method: str, title: str, neurons: int, a: float, sigma_bias: float) -> Entry:
         """A classifier of class statistics over random elephant features."""
