@@ -124,7 +124,8 @@ SPLIT_PROTOCOLS = Experiment(
     notes=(
         "1,000 units. One thing at a time differs from the table of split-mnist; settings are the "
         "same but for the last two rows of MLP and EMLP and those of the CNNs, which have sweeps "
-        "of their own. Orders of classes are random permutations, named by their seed."
+        "of their own. The output layer is slower or faster than the hidden one. Orders of classes "
+        "are random permutations, named by their seed."
     ),
     data="mnist",
     choosing=CHOOSING,
