@@ -15,7 +15,6 @@ from elephant_nn.files import StorageError, StoreWarning
 from elephant_nn.runs import run as run_module
 from elephant_nn.runs import shard as shard_module
 from elephant_nn.runs.checkpoint import load_checkpoint, save_checkpoint
-from elephant_nn.runs.executors import local_pool
 from elephant_nn.runs.program import cell_key, named_key
 from elephant_nn.runs.run import plan_shards, run_cells
 from elephant_nn.runs.shard import Shard, run_shard
@@ -103,14 +102,6 @@ def test_workers_give_the_same_rows_as_one_process(tmp_path, monkeypatch):
     outcome, spread = run(cells, tmp_path / "spread", workers=2)
     assert outcome.ran == 10
     assert spread.sort("cell").equals(alone.sort("cell"))
-
-
-def test_workers_ask_for_large_pages_unless_the_user_has_a_say(monkeypatch):
-    monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
-    for expected in ("glibc.malloc.hugetlb=1", "glibc.malloc.check=0"):
-        with local_pool(1) as pool:
-            assert pool.submit(os.getenv, "GLIBC_TUNABLES").result() == expected
-        monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.check=0")
 
 
 @pytest.mark.parametrize("seeds", [1, 3, 5])

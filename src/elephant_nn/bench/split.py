@@ -10,8 +10,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from functools import lru_cache, partial
 from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
@@ -25,7 +23,7 @@ from elephant_nn.data.catalog import CATALOG, cached, fetch
 from elephant_nn.experiments.split import mnist_program
 from elephant_nn.runs.cells import Cell
 from elephant_nn.runs.checkpoint import save_checkpoint
-from elephant_nn.runs.executors import HUGE_PAGES, cores, local_pool
+from elephant_nn.runs.executors import cores, local_pool
 from elephant_nn.runs.program import cell_key
 from elephant_nn.runs.run import run_cells
 from elephant_nn.runs.shard import Compiled, compile_program
@@ -43,7 +41,6 @@ def measure() -> list[Measurement]:
         *_steps("emlp", 10000, "EMLP 10K on Split MNIST, a step", 1.3),
         *_steps("ecnn", 1000, "ECNN 1K on Split MNIST, a step", 1.5),
         _memory(),
-        _pages(),
         *_runs_a_minute(),
     ]
 
@@ -76,10 +73,10 @@ def _steps(method: str, neurons: int, what: str, torch_target: float) -> list[Me
     return measurements
 
 
-def _in_turn(passes: Sequence[Callable[[], None]], rounds: int = ROUNDS) -> list[float]:
+def _in_turn(passes: Sequence[Callable[[], None]]) -> list[float]:
     """The least seconds of each, in turn so that noise hits all alike; the first round warms up."""
     times: list[list[float]] = [[] for _ in passes]
-    for round_ in range(rounds + 1):
+    for round_ in range(ROUNDS + 1):
         for run, taken in zip(passes, times, strict=True):
             started = time.perf_counter()
             run()
@@ -200,39 +197,6 @@ def _peak_of_a_wide_ecnn() -> float:
     with tempfile.TemporaryDirectory() as scratch:
         save_checkpoint(Path(scratch) / "checkpoint", last, (carry, outputs))
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
-
-
-def _pages() -> Measurement:
-    """A pass of the ConvMixer in a worker as the runner starts it, and in one with small pages."""
-    variable, asked = HUGE_PAGES
-    pools = []
-    for value in (asked, asked.replace("=1", "=0")):
-        os.environ[variable] = value
-        pools.append(local_pool(1))
-        pools[-1].submit(os.getpid).result()  # it has started, with this value
-    passes = [partial(_convmixer_pass_in, pool) for pool in pools]
-    large, small = _in_turn(passes, rounds=1)
-    for pool in pools:
-        pool.shutdown()
-    os.environ[variable] = asked
-    return Measurement(
-        "ConvMixer 1K on Split MNIST, a quarter of a task, in pages of 2 MB",
-        f"{large:.1f} s",
-        f"the same in pages of 4 kB, {small:.1f} s",
-        small / large,
-        "",
-    )
-
-
-def _convmixer_pass_in(pool: ProcessPoolExecutor) -> None:
-    pool.submit(_convmixer_pass).result()
-
-
-def _convmixer_pass() -> None:
-    _kept_pass("convmixer", 1000)[0]()
-
-
-_kept_pass = lru_cache(_our_pass)
 
 
 def _runs_a_minute() -> list[Measurement]:

@@ -6,9 +6,6 @@ import signal
 import threading
 from concurrent.futures import ProcessPoolExecutor
 
-HUGE_PAGES = "GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"
-"""Large arrays lie in pages of 2 MB also where the kernel gives these only to who asks for them."""
-
 
 def local_pool(workers: int, threads: int | None = None) -> ProcessPoolExecutor:
     """A pool of `workers` processes that divide the cores among them, unless `threads` says how
@@ -18,7 +15,6 @@ def local_pool(workers: int, threads: int | None = None) -> ProcessPoolExecutor:
     hold nothing that is not in the store, and leave when this process does, however it ends.
     """
     threads = threads or max(1, cores() // workers)
-    os.environ.setdefault(*HUGE_PAGES)  # for the workers: glibc reads it when a process starts
     return ProcessPoolExecutor(
         workers,
         mp_context=multiprocessing.get_context("spawn"),  # JAX's threads do not survive a fork
