@@ -41,6 +41,7 @@ results-classes: $(VENV)/run
 	$(BIN)/elephant sweep split-mnist --neurons 1000 --methods mlp --seeds 5 --out "$(OUT)"
 	$(BIN)/elephant sweep split-mnist --neurons 1000 --methods emlp --coarse --seeds 5 --finalists 6 --out "$(OUT)"
 	$(BIN)/elephant sweep split-mnist --neurons 1000 --methods mlp-ewc --coarse --seeds 2 --finalists 6 --out "$(OUT)"
+	$(BIN)/elephant sweep split-mnist --neurons 1000 --methods sdmlp/one-pass --seeds 1 --finalists 3 --out "$(OUT)"
 	$(BIN)/elephant sweep split-mnist --neurons 1000 --methods cnn --seeds 1 --out "$(OUT)"
 	$(BIN)/elephant sweep split-mnist --neurons 1000 --methods cnn-ewc --coarse --seeds 1 --out "$(OUT)"
 	$(BIN)/elephant sweep split-mnist --neurons 1000 --methods ecnn --coarse --seeds 1 --finalists 4 --out "$(OUT)"
