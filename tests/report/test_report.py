@@ -155,6 +155,15 @@ def test_settings_tried_besides_the_compared_ones_are_counted():
     assert "1 of 3 (2 tried)" in SWEEP_FORMATS["table"](experiment, rows)
 
 
+def test_rows_with_settings_that_no_sweep_compared_are_named():
+    guessed = dataclasses.replace(GRID, method="guessed", title="Guessed")
+    both = dataclasses.replace(SINE, entries=(GRID, guessed))
+    rows = swept(first=(0.3,), second=(0.1,), third=(0.2,))
+    show = lambda *more: SWEEP_FORMATS["markdown"](both, frame(*rows, *more))
+    assert "not swept" not in show()
+    assert "Run, but not swept: Guessed." in show(row(guessed, 0, 0.1))
+
+
 def test_finalists_are_compared_on_all_their_seeds():
     lucky = swept(first=(0.2, 0.2, 0.2), second=(0.1, 0.9, 0.9), third=(0.3,))
     choice = best_setting(frame(*lucky), SMALL, GRID)

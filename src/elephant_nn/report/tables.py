@@ -15,6 +15,7 @@ from elephant_nn.report.statistics import (
     SelectionRow,
     Summary,
     TableRow,
+    runs_of,
     selection,
     table,
     tried_settings,
@@ -145,6 +146,7 @@ def choices(experiment: Experiment, rows: pl.DataFrame) -> Grid:
         lines,
         [
             *_incomplete(experiment, rows, [row.entry for row in found]),
+            *_not_swept(experiment, rows),
             *([_how_the_paper_chose(experiment)] * in_paper),
         ],
     )
@@ -195,6 +197,18 @@ def _incomplete(experiment: Experiment, rows: pl.DataFrame, chosen: Sequence[Ent
                 f"begun with: elephant sweep {experiment.name} --methods {entry.method}{width}{few}"
             )
     return sentences
+
+
+def _not_swept(experiment: Experiment, rows: pl.DataFrame) -> list[str]:
+    """A sentence that names the methods that were run with settings nothing was compared with."""
+    names = [
+        _name(entry, experiment)
+        for entry in experiment.entries
+        if entry.grid
+        and runs_of(rows, experiment, entry, entry.settings).height
+        and not tried_settings(rows, experiment, entry)
+    ]
+    return [f"Run, but not swept: {'; '.join(names)}."] if names else []
 
 
 def as_text(grid: Grid) -> str:
