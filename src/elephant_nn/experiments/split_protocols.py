@@ -107,7 +107,6 @@ def _entries() -> list[Entry]:
         for row in (
             other(entry, "standardised pixels", {"scaling": "standard"}, _STANDARD),
             other(entry, "16 filters", {"filters": 16}, _NARROW_CNN),
-            other(entry, "32 filters", {"filters": 32}, _NARROW_CNN),
         )
     ]
     return rows + convolved
