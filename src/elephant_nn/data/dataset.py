@@ -135,8 +135,11 @@ def from_cifar_strips(name: str, files: Files) -> Dataset:
     from PIL import Image
 
     def strip(filename: str) -> np.ndarray:
-        with Image.open(io.BytesIO(files[filename])) as picture:
-            return np.asarray(picture.convert("RGB")).reshape(-1, 32, 32, 3)
+        try:
+            with Image.open(io.BytesIO(files[filename])) as picture:
+                return np.asarray(picture.convert("RGB")).reshape(-1, 32, 32, 3)
+        except Image.DecompressionBombError as error:
+            raise ValueError(f"{filename}: {error}") from error
 
     labels = lambda filename: np.array(json.loads(files[filename]), np.int32)
     x_train = np.concatenate([strip(f"package/data_batch_{i}.png") for i in range(1, 6)])

