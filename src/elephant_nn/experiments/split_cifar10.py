@@ -52,7 +52,8 @@ def _cifar_entries() -> tuple[Entry, ...]:
         new.plain("cnn", "CNN", 1000, 3e-7, 1, paper=(0.151, 0.001)),
         new.spring(
             "cnn-ewc", "CNN + EWC", 1000, 3e-7, 1, "average", 1e5, 0.9,
-            coarse={**FEW_SPRINGS, "lr": (3e-7,), "E": (1, 2)}, paper=(0.147, 0.010),
+            coarse={**FEW_SPRINGS, "lr": (3e-6, 1e-6, 3e-7), "E": (1, 2), "gamma": (0.9,)},
+            paper=(0.147, 0.010),
         ),
         new.elephant(
             "ecnn", "ECNN", 1000, 1e-7, 1, 0.04, 0.16, coarse=_CNN_COARSE,

@@ -75,7 +75,7 @@ def _mnist_entries() -> tuple[Entry, ...]:
         new.plain("cnn", "CNN", 1000, 3e-7, 2, paper=(0.659, 0.016)),
         new.spring(
             "cnn-ewc", "CNN + EWC", 1000, 3e-7, 2, "average", 1e1, 0.9,
-            coarse={**FEW_SPRINGS, "lr": (1e-6, 3e-7)}, paper=(0.716, 0.024),
+            coarse={**FEW_SPRINGS, "lr": (3e-6, 1e-6, 3e-7)}, paper=(0.716, 0.024),
         ),
         new.elephant(
             "ecnn", "ECNN", 1000, 1e-7, 2, 0.08, 0.04, coarse=_CNN_COARSE, paper=(0.732, 0.007)
