@@ -73,6 +73,40 @@ def test_depthwise_and_its_slopes_are_those_of_a_grouped_convolution(size):
 SMALL = {"width": 6, "depth": 2, "patch": 2, "kernel": 3}
 
 
+def plain_convmixer(params, x):
+    """The same network in the words of jax.lax, as it predicts."""
+
+    def convolved(layer, x, kernel, strides, groups=1):
+        z = jax.lax.conv_general_dilated(
+            x, layer["w"].reshape(kernel), strides, "SAME", feature_group_count=groups,
+            dimension_numbers=("NHWC", "HWIO", "NHWC"),
+        )  # fmt: skip
+        z = jax.nn.gelu(z + layer["b"], approximate=False)
+        seen = layer["running"]
+        z = (z - seen["mean"]) / jnp.sqrt(seen["variance"] + 1e-5)
+        return z * layer["scale"] + layer["shift"]
+
+    layers, channels = params["layers"], x.shape[-1]
+    x = convolved(layers["embed"], x, (2, 2, channels, 6), (2, 2))
+    for i in range(2):
+        x = x + convolved(layers[f"depthwise{i}"], x, (3, 3, 1, 6), (1, 1), groups=6)
+        x = convolved(layers[f"pointwise{i}"], x, (1, 1, 6, 6), (1, 1))
+    hidden, output = params["dense"]
+    return jax.nn.relu(x.mean((1, 2)) @ hidden["w"] + hidden["b"]) @ output["w"]
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_convmixer_is_made_of_convolutions(channels):
+    network = convmixer((8, 6, channels), 12, 4, **SMALL)
+    params = network.init(KEY)
+    stirred = iter(jax.random.split(jax.random.key(1), len(jax.tree.leaves(params))))
+    params = jax.tree.map(lambda p: p + 0.3 * jax.random.uniform(next(stirred), p.shape), params)
+    x = jax.random.normal(jax.random.key(2), (5, 8, 6, channels))
+    np.testing.assert_allclose(
+        jax.jit(network.apply)(params, x), jax.jit(plain_convmixer)(params, x), rtol=1e-3, atol=1e-4
+    )
+
+
 def test_learning_normalises_by_the_batch_and_predicting_by_what_was_seen():
     network = convmixer((8, 8, 1), 12, 4, **SMALL)
     params = network.init(KEY)
