@@ -75,7 +75,13 @@ def remember(state, batch):
     return GOOD.update(learned, batch), jnp.concatenate([memory, batch[0].reshape(-1, 64)])
 
 
+def count_pairs(state, batch):
+    """Fine for one sample and for even numbers of them."""
+    return GOOD.update(state, batch) if len(batch[0]) in (1, 8, 64) else {"pairs": 0}
+
+
 BROKEN = {
+    "a batch of 7 changed the state's shape": replace(GOOD, update=count_pairs),
     "memory must not grow|changed the state's shape": replace(
         GOOD,
         init=lambda key: (GOOD.init(key), jnp.zeros((0, 64))),

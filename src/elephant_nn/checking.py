@@ -103,7 +103,7 @@ def _check_prediction(
 
 
 def _check_batch_sizes(learner: Learner, start: State, x: Array, y: Array) -> None:
-    for size in (1, len(x)):
+    for size in (1, 7, len(x)):
         state = learner.update(start, (x[:size], y[:size]))
         _require(_shapes(state) == _shapes(start), f"a batch of {size} changed the state's shape")
         _assert_finite(state, f"a batch of {size}")
