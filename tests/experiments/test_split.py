@@ -73,14 +73,25 @@ def test_networks_have_the_papers_sizes():
     assert weights("split-cifar10", "cnn", 1000) == 27 * 64 + 64 + dense
 
 
+RATES = {"lr": (3e-6, 1e-6, 3e-7, 1e-7, 3e-8, 1e-8), "E": (1, 2)}
+SHAPES_SWEPT = {"a": (0.02, 0.04, 0.08, 0.16, 0.32), "sigma_bias": (0.04, 0.08, 0.16, 0.32, 0.64)}
+SPRINGS = {
+    "lambda": (1e1, 1e2, 1e3, 1e4, 1e5),
+    "gamma": (0.5, 0.8, 0.9, 0.95, 0.99, 0.999),
+    "anchor": ("previous", "average", "fisher"),  # the paper does not say which
+}
+
+
 def test_grids_are_the_papers():
+    grids = dict.fromkeys(("mlp", "cnn", "convmixer"), RATES)
+    grids |= dict.fromkeys(("emlp", "ecnn", "econvmixer"), RATES | SHAPES_SWEPT)
+    grids |= dict.fromkeys(("mlp-ewc", "cnn-ewc"), RATES | SPRINGS)
     for name in ("split-mnist", "split-cifar10"):
-        for entry in EXPERIMENTS[name].entries:
-            sizes = {"mlp": 12, "cnn": 12, "convmixer": 12, "emlp": 300, "ecnn": 300}
-            # 6 rates, E in {1, 2}, 5 lambdas, 6 gammas, and our three anchors
-            sizes |= {"mlp-ewc": 6 * 2 * 5 * 6 * 3, "cnn-ewc": 6 * 2 * 5 * 6 * 3}
-            if entry.method in sizes:
-                assert len(entry.candidates()) == sizes[entry.method]
+        entries = [entry for entry in EXPERIMENTS[name].entries if entry.method in grids]
+        assert len(entries) == 2 * len(grids)
+        for entry in entries:
+            values = {axis: set(found) for axis, found in entry.grid.items()}
+            assert values == {axis: set(found) for axis, found in grids[entry.method].items()}
             named = lambda settings: {tuple(sorted(hyper.items())) for hyper in settings}
             assert named(entry.candidates(coarse=True)) <= named(entry.candidates())
 
@@ -101,6 +112,9 @@ def test_head_rate_is_the_output_layers_alone():
     assert np.abs(plain[1]["w"]).max() > 0
     np.testing.assert_array_equal(fixed[1]["w"], 0)
     np.testing.assert_allclose(faster[1]["w"], 10 * plain[1]["w"], rtol=1e-3, atol=1e-6)
+    convolved = build_learner("ecnn", EMLP, {**EMLP, "head_rate": 0.0}, dataset)
+    with pytest.raises(ValueError, match="head_rate is for MLPs"):
+        jax.eval_shape(convolved.update, convolved.init(jax.random.key(0)), (x, y))
 
 
 def run(method, settings, seed=0, tmp_path=None, lanes=1):

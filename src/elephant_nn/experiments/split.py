@@ -256,6 +256,8 @@ def _scaled_head(factor: Any) -> Any:
     import optax
 
     def scale(changes: Any, params: Any) -> Any:
+        if not isinstance(changes, tuple):
+            raise ValueError("head_rate is for MLPs, whose parameters are a tuple of layers")
         *hidden, head = changes
         return (*hidden, jax.tree.map(lambda change: factor * change, head))
 
