@@ -68,6 +68,15 @@ _NARROW_CNN: dict[str, tuple[Hyper, Grid]] = {
 }
 """With fewer inputs of the dense layer, a larger rate."""
 
+_FINE: dict[str, tuple[Hyper, Grid]] = {
+    "cnn": ({"lr": 5e-7, "E": 1}, {"lr": (5e-7, 2e-7), "E": (1, 2)}),
+    "ecnn": (
+        {"lr": 2e-7, "E": 1, "a": 0.08, "sigma_bias": 0.04},
+        {"lr": (2e-7, 1.5e-7), "E": (1, 2), "a": (0.08,), "sigma_bias": (0.04, 0.08)},
+    ),
+}
+"""Between the paper's rates, which are three times one another: CNNs are steeper than that."""
+
 
 def _entries() -> list[Entry]:
     networks = {
@@ -107,6 +116,7 @@ def _entries() -> list[Entry]:
         for row in (
             other(entry, "standardised pixels", {"scaling": "standard"}, _STANDARD),
             other(entry, "16 filters", {"filters": 16}, _NARROW_CNN),
+            other(entry, "finer rates", {}, _FINE),
         )
     ]
     return rows + convolved
