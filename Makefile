@@ -62,7 +62,9 @@ results-classes: $(VENV)/run
 	$(BIN)/elephant reproduce split-cifar10 --neurons 1000 --methods mlp,emlp --seeds 20 --out "$(OUT)"
 	$(BIN)/elephant sweep split-protocols --methods mlp,emlp --seeds 2 --finalists 3 --out "$(OUT)"
 	$(BIN)/elephant sweep split-protocols --methods cnn,ecnn --seeds 1 --out "$(OUT)"
-	$(BIN)/elephant reproduce split-digits split-mnist split-cifar10 split-protocols --out "$(OUT)"
+	$(BIN)/elephant sweep split-protocols-cifar10 --seeds 2 --finalists 3 --out "$(OUT)"
+	$(BIN)/elephant reproduce split-digits split-mnist split-cifar10 --out "$(OUT)"
+	$(BIN)/elephant reproduce split-protocols split-protocols-cifar10 --out "$(OUT)"
 	$(BIN)/python docs/results/collect.py "$(OUT)"
 
 # What docs/results says of reinforcement learning, likewise; from nothing about a day.

@@ -22,7 +22,8 @@ from elephant_nn.report.tables import as_markdown, choices, comparison
 from elephant_nn.runs.store import read_rows, rows_folder, write_rows
 
 HERE = Path(__file__).parent
-CLASSES = ("split-digits", "split-mnist", "split-cifar10", "split-protocols")
+PROTOCOLS = ("split-protocols", "split-protocols-cifar10")
+CLASSES = ("split-digits", "split-mnist", "split-cifar10", *PROTOCOLS)
 TASKS = ("rl-mountain-car", "rl-acrobot", "rl-catcher", "rl-pixelcopter")
 GAMES = (*TASKS, "rl-buffers")
 KEPT = (*CLASSES, *GAMES)

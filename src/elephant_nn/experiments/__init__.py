@@ -14,7 +14,7 @@ from elephant_nn.experiments.spec import Experiment
 from elephant_nn.experiments.split_cifar10 import SPLIT_CIFAR10
 from elephant_nn.experiments.split_digits import SPLIT_DIGITS
 from elephant_nn.experiments.split_mnist import SPLIT_MNIST
-from elephant_nn.experiments.split_protocols import SPLIT_PROTOCOLS
+from elephant_nn.experiments.split_protocols import SPLIT_PROTOCOLS, SPLIT_PROTOCOLS_CIFAR10
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
@@ -26,6 +26,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         SPLIT_MNIST,
         SPLIT_CIFAR10,
         SPLIT_PROTOCOLS,
+        SPLIT_PROTOCOLS_CIFAR10,
         RL_MOUNTAIN_CAR,
         RL_ACROBOT,
         RL_CATCHER,
