@@ -71,15 +71,10 @@ _BEYOND: Tuned = {
 """Past the edge of the paper's grid where both networks end; the MLP stays there."""
 
 _NARROW_CNN: Tuned = {
-    "cnn": ({"lr": 3e-7}, {"lr": (1e-6, 3e-7), "E": (1, 2)}),
+    "cnn": ({"lr": 1e-6, "E": 2}, {"lr": (3e-6, 1e-6, 3e-7), "E": (1, 2)}),
     "ecnn": (
-        {"lr": 3e-7, "a": 0.04, "sigma_bias": 0.04},
-        {
-            "lr": (3e-7, 1e-7),
-            "E": (1, 2),
-            "a": (0.04, 0.08),
-            "sigma_bias": (0.04, 0.16),
-        },
+        {"lr": 3e-7, "E": 2, "a": 0.08, "sigma_bias": 0.04},
+        {"lr": (1e-6, 3e-7, 1e-7), "E": (1, 2), "a": (0.04, 0.08), "sigma_bias": (0.04,)},
     ),
 }
 """With fewer inputs of the dense layer, a larger rate."""
