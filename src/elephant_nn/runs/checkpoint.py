@@ -38,7 +38,10 @@ def load_checkpoint(path: Path, like: Any) -> tuple[int, Any] | None:
         found = _checksum(chunk, stored)
         if metadata.get("sha256", found) != found:  # older ones have none
             raise ValueError(f"{path} is not what was written")
-        restored = [_like(value, leaf) for value, leaf in zip(stored, leaves, strict=True)]
+        if len(stored) != len(leaves):
+            raise ValueError(f"expected {len(leaves)} arrays, got {len(stored)}")
+        stored.reverse()
+        restored = [_like(stored.pop(), leaf) for leaf in leaves]  # never two copies of them all
     except (SafetensorError, KeyError, TypeError, ValueError, OSError):
         sentence = set_aside(path, "is damaged or of another version")
         warnings.warn(sentence, StoreWarning, stacklevel=2)

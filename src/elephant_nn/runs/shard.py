@@ -102,12 +102,13 @@ def run_shard(shard: Shard, scratch: Path, checkpoint_seconds: float = 10.0) -> 
     keys = jnp.stack([cell_key(cell.experiment, cell.seed) for cell in padded])
     floats = {name: jnp.array([cell.floats[name] for cell in padded]) for name in first.floats}
 
-    carry = machine.start(keys, floats)
-    collected, died = _empty_outputs(machine, carry, floats), np.zeros(shard.lanes, int)
+    # Large networks have no room for a fresh start beside what a checkpoint restores.
+    shapes = jax.eval_shape(machine.start, keys, floats)
+    collected, died = _empty_outputs(machine, shapes, floats), np.zeros(shard.lanes, int)
     path = scratch / f"{shard.id}.safetensors"
-    done, (carry, collected, died) = load_checkpoint(path, (carry, collected, died)) or (
+    done, (carry, collected, died) = load_checkpoint(path, (shapes, collected, died)) or (
         0,
-        (carry, collected, died),
+        (machine.start(keys, floats), collected, died),
     )
     collected, died = jax.tree.map(np.array, (collected, died))
     beat = _Heartbeat(scratch / f"{shard.id}.progress", program.chunks)
