@@ -49,7 +49,7 @@ def _cifar_entries() -> tuple[Entry, ...]:
         ),
         new.entry("flymodel", "FlyModel", {"neurons": 1000, "lr": 0.005, "per_unit": 64}),
         emlp,
-        new.plain("cnn", "CNN", 1000, 3e-7, 1, paper=(0.151, 0.001)),
+        new.plain("cnn", "CNN", 1000, 3e-6, 2, paper=(0.151, 0.001)),
         new.spring(
             "cnn-ewc", "CNN + EWC", 1000, 3e-7, 1, "average", 1e5, 0.9,
             coarse={**FEW_SPRINGS, "lr": (3e-6, 1e-6, 3e-7), "E": (1, 2), "gamma": (0.9,)},
