@@ -83,7 +83,7 @@ def _cifar_entries() -> tuple[Entry, ...]:
         ),
         new.plain(
             "cnn", "CNN", 10000, 3e-7, 1,
-            coarse={"lr": (3e-7, 1e-7)}, paper=(0.151, 0.001),
+            coarse={"lr": (3e-6, 1e-6, 3e-7), "E": (1,)}, paper=(0.151, 0.001),
         ),
         new.spring(
             "cnn-ewc", "CNN + EWC", 10000, 3e-7, 1, "average", 1e1, 0.9,
