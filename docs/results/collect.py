@@ -29,6 +29,9 @@ GAMES = (*TASKS, "rl-buffers")
 KEPT = (*CLASSES, *GAMES)
 """Experiments whose runs are too long to repeat: their reported curves are kept as well."""
 
+DOCUMENTS = {"classes.md": CLASSES, "rl.md": TASKS}
+"""Which tables they quote."""
+
 README_METHODS = ("mlp", "mlp-ewc", "emlp", "cnn", "ecnn")
 
 
@@ -59,11 +62,11 @@ def collect(store: Path) -> None:
 def quote() -> None:
     """Put the tables where the documents quote them."""
     root = HERE.parent.parent
-    for document, names in (("classes.md", CLASSES), ("rl.md", TASKS)):
+    for document, names in DOCUMENTS.items():
         for name in names:
             kept = HERE / name / "tables.md"
-            tables = (kept.read_text().strip() if kept.exists() else "") or "Not run yet."
-            _between(root / "docs" / document, name, tables)
+            if kept.exists():
+                _between(root / "docs" / document, name, kept.read_text().strip())
     _between(root / "README.md", "split-digits", readme_table())
 
 
