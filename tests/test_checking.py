@@ -20,6 +20,7 @@ from elephant_nn import (
     mlp,
     naive_bayes,
     nearest_class_mean,
+    online_ewc,
     sdmlp,
     sr_nn,
     streaming_ewc,
@@ -42,6 +43,9 @@ LEARNERS = {
     "sr-nn": sr_nn(EMLP, RMS, cross_entropy, weight=0.1, beta=0.1),
     "ewc": streaming_ewc(
         mlp((64, 50, 10)), RMS, cross_entropy, weight=1e3, decay=0.9, anchor="average", updates=2
+    ),
+    "ewc-boundaries": online_ewc(
+        mlp((64, 50, 10)), RMS, cross_entropy, weight=1e3, ends=(2, 4, 100), updates=2
     ),
     "sdmlp": sdmlp(64, 50, 10, k=3, switch=100.0),
     "flymodel": flymodel(64, 200, 10, per_unit=8),

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         ntk_closed_form,
         update_effect,
     )
-    from elephant_nn.learners.ewc import streaming_ewc
+    from elephant_nn.learners.ewc import online_ewc, streaming_ewc
     from elephant_nn.learners.flymodel import flymodel
     from elephant_nn.learners.gradient import cross_entropy, gradient, squared_error
     from elephant_nn.learners.learner import Contract, Learner
@@ -66,7 +66,7 @@ _HOMES = {
         "cnn",
         "convmixer",
     ),
-    "learners.ewc": ("streaming_ewc",),
+    "learners.ewc": ("online_ewc", "streaming_ewc"),
     "learners.flymodel": ("flymodel",),
     "learners.sdmlp": ("sdmlp",),
     "learners.statistics": (
@@ -169,6 +169,7 @@ __all__ = [
     "ntk",
     "ntk_as_printed",
     "ntk_closed_form",
+    "online_ewc",
     "overall_accuracy",
     "relu",
     "sdmlp",

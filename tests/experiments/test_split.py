@@ -1,17 +1,15 @@
 """Class-incremental experiments: every row of every table builds; small ones really run."""
 
 import json
-from dataclasses import replace
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import polars as pl
 import pytest
 
-from elephant_nn import Contract, cross_entropy, gradient, load, mlp
+from elephant_nn import cross_entropy, load, mlp
 from elephant_nn.data.dataset import Dataset
 from elephant_nn.experiments import EXPERIMENTS, split
 from elephant_nn.experiments.split import build_learner, build_network, digits_program, summary
@@ -240,13 +238,18 @@ def test_the_optimiser_is_rmsprop_as_optax_has_it():
     jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-7), after, by_hand)
 
 
-def test_a_learner_that_needs_boundaries_is_told_no(monkeypatch):
-    nosy = replace(gradient(mlp((64, 5, 10)), optax.sgd(0.1)), needs=Contract(task_boundary=True))
-    monkeypatch.setattr(split, "build_learner", lambda *args: nosy)
-    with pytest.raises(ValueError, match="needs task_boundary"):
-        split.digits_program("mlp", {"batch": 10, "neurons": 5})
-    granted = split.digits_program("mlp", {"batch": 10, "neurons": 5, "task_boundary": 1})
-    assert granted.contract["task_boundary"] is True
+def test_boundaries_are_for_rows_that_say_so(tmp_path):
+    plain = {"neurons": 50, "lr": 1e-3, "E": 1, "batch": 10}
+    spring = {**plain, "lambda": 1e5, "gamma": 1.0}
+    with pytest.raises(ValueError, match=r"needs task_boundary=True, .* does not grant"):
+        digits_program("mlp-ewc/boundaries", spring)
+    (told,) = run("mlp-ewc/boundaries", {**spring, "task_boundary": 1}, tmp_path=tmp_path)
+    assert told["task_boundary"] is True
+    (free,) = run("mlp", plain, tmp_path=tmp_path)
+    # The spring has no stiffness before the first boundary, and all of it from there on.
+    np.testing.assert_allclose(told["accuracy_curve"][:4], free["accuracy_curve"][:4], atol=1e-6)
+    assert told["task_accuracy"][-1][0] > free["task_accuracy"][-1][0] + 0.3
+    assert told["learning_accuracy"] < free["learning_accuracy"] - 0.3
 
 
 def test_a_task_of_few_batches_has_no_empty_piece():

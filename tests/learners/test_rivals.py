@@ -21,6 +21,7 @@ from elephant_nn import (
     mlp,
     naive_bayes,
     nearest_class_mean,
+    online_ewc,
     sdmlp,
     streaming_ewc,
     streaming_lda,
@@ -101,15 +102,15 @@ def test_other_forms_act(anchor, updates):
     assert away(held) < 0.9 * away(free)
 
 
-def one_number(anchor):
+def one_number(ewc, **settings):
     """A 'network' of one weight; the loss is (w x - y)^2 / 2, its slope (w x - y) x."""
     network = Network(lambda key: jnp.array(0.0), lambda w, x: w * x[:, 0], lambda w, h: h[:, None])
     loss = lambda out, y: jnp.mean((out[:, 0] - y) ** 2) / 2
-    return streaming_ewc(network, optax.sgd(0.1), loss, weight=2.0, decay=0.5, anchor=anchor)
+    return ewc(network, optax.sgd(0.1), loss, weight=2.0, decay=0.5, **settings)
 
 
 def test_the_fisher_anchor_by_hand():
-    learner = one_number("fisher")
+    learner = one_number(streaming_ewc, anchor="fisher")
     state = learner.init(KEY)
     state = learner.update(state, (jnp.array([[1.0]]), jnp.array([1.0])))
     # slope -1, no Fisher yet: w = .1, F = 1, all of it from now: the anchor is .1
@@ -125,7 +126,7 @@ def test_the_fisher_anchor_by_hand():
 
 
 def test_the_average_anchor_by_hand():
-    learner = one_number("average")
+    learner = one_number(streaming_ewc, anchor="average")
     state = learner.update(learner.init(KEY), (jnp.array([[1.0]]), jnp.array([1.0])))
     assert state.anchor == pytest.approx(0.5 * 0.0 + 0.5 * 0.1)
 
@@ -133,6 +134,32 @@ def test_the_average_anchor_by_hand():
 def test_unknown_anchors_are_named():
     with pytest.raises(ValueError, match=r"anchor must be one of .* got 'previos'"):
         ewc("previos", 1)
+
+
+def test_ewc_that_is_told_boundaries_by_hand():
+    learner = one_number(online_ewc, ends=(2, 3))
+    assert learner.needs.task_boundary
+    state = learner.init(KEY)
+    for y in (1.0, 2.1):
+        assert (state.ewc.fisher, state.ewc.anchor) == (0, 0)
+        state = learner.update(state, (jnp.array([[1.0]]), jnp.array([y])))
+    # slopes -1 and -2, no spring: w = .1, then .3; here the first task ends
+    assert (state.ewc.params, state.ewc.anchor) == pytest.approx((0.3, 0.3))
+    assert (state.ewc.fisher, state.gathered) == pytest.approx((1 + 4, 0))
+    state = learner.update(state, (jnp.array([[1.0]]), jnp.array([1.3])))
+    # slope -1, still at the anchor: w = .4; the second task had one batch
+    assert (state.ewc.params, state.ewc.anchor) == pytest.approx((0.4, 0.4))
+    assert state.ewc.fisher == pytest.approx(0.5 * 5 + 1)
+    for slope, before in ((-1.0, 0.4), (0.0, 0.5)):
+        state = learner.update(state, (jnp.array([[1.0]]), jnp.array([before - slope])))
+    # w = .5, then the spring pulls back: .5 - .1 * 2 * 3.5 * (.5 - .4); no end, so it stays
+    assert state.ewc.params == pytest.approx(0.43)
+    assert (state.ewc.fisher, state.ewc.anchor) == pytest.approx((3.5, 0.4))
+
+
+def test_ends_count_batches():
+    with pytest.raises(ValueError, match=r"ends must count batches, from 1 on, got \(0, 4\)"):
+        one_number(online_ewc, ends=(0, 4))
 
 
 # SDMLP

@@ -48,7 +48,7 @@ def program(data: str, method: str, static: Mapping[str, Any]) -> Program:
     With `held_out` among the settings, every so manieth training sample is kept back, and measured
     beside the test set at the end: what settings are chosen on. Other settings that a row may have:
     `scaling`, `cut`, `class_order` (the seed of a permutation), `order` ("shuffled"), `passes`,
-    `task_boundary` (1 grants boundaries to a learner that needs them), `filters` of a CNN, and
+    `task_boundary` (1 grants boundaries to a method that needs them), `filters` of a CNN, and
     `head_rate` of an MLP, the rate of its output layer in parts of the others'.
     """
     import jax
@@ -89,7 +89,7 @@ def program(data: str, method: str, static: Mapping[str, Any]) -> Program:
         tests["test_by_class"] = (dataset.x_test, dataset.y_test)
 
     def learner(floats: Floats) -> Learner:
-        return build_learner(method, static, floats, dataset)
+        return build_learner(method, static, floats, dataset, tasks.ends)
 
     example = learner({name: jnp.array(0.5) for name in _FLOATS})
     # Class statistics are granted to whoever needs them, and the row says so.
@@ -185,14 +185,18 @@ def build_network(
 
 
 def build_learner(
-    method: str, static: Mapping[str, Any], floats: Mapping[str, Any], dataset: Dataset
+    method: str,
+    static: Mapping[str, Any],
+    floats: Mapping[str, Any],
+    dataset: Dataset,
+    ends: Sequence[int] = (),
 ) -> Learner:
-    """The learner behind a row of the table."""
+    """The learner behind a row of the table; `ends` of tasks are for those that need them."""
     import math
 
     import optax
 
-    from elephant_nn.learners.ewc import streaming_ewc
+    from elephant_nn.learners.ewc import online_ewc, streaming_ewc
     from elephant_nn.learners.flymodel import flymodel
     from elephant_nn.learners.gradient import cross_entropy, gradient
     from elephant_nn.learners.learner import Learner
@@ -208,7 +212,7 @@ def build_learner(
     if method == "flymodel":
         per_unit = static["per_unit"]
         return flymodel(inputs, static["neurons"], classes, per_unit=per_unit, lr=floats["lr"])
-    name, _, features = method.partition("/")
+    name, _, form = method.partition("/")
     if name == "sdmlp":
         return sdmlp(
             inputs,
@@ -225,28 +229,26 @@ def build_learner(
         "lda": streaming_lda,
     }
     if name in summing:
-        if not features:
+        if not form:
             return summing[name](RAW_INPUTS, inputs, classes)
         network = build_network("emlp", static, floats, dataset)
         return summing[name](network, static["neurons"], classes)
     if method == "chance":
         untrained = build_network("mlp", static, floats, dataset)
         return Learner(untrained.init, lambda state, batch: state, untrained.apply)
-    base = method.removesuffix("-ewc").removesuffix("/shuffled")
-    network = build_network(base, static, floats, dataset)
+    network = build_network(name.removesuffix("-ewc"), static, floats, dataset)
     optimiser = optax.rmsprop(floats["lr"], decay=0.999)
     if "head_rate" in floats:
         optimiser = optax.chain(optimiser, _scaled_head(floats["head_rate"]))
-    if method.endswith("-ewc"):
-        return streaming_ewc(
-            network,
-            optimiser,
-            cross_entropy,
-            weight=floats["lambda"],
-            decay=floats["gamma"],
-            anchor=static["anchor"],
-            updates=static["E"],
-        )
+    if name.endswith("-ewc"):
+        spring = {
+            "weight": floats["lambda"],
+            "decay": floats["gamma"],
+            "updates": static["E"],
+        }
+        if form == "boundaries":
+            return online_ewc(network, optimiser, cross_entropy, ends=ends, **spring)
+        return streaming_ewc(network, optimiser, cross_entropy, anchor=static["anchor"], **spring)
     return gradient(network, optimiser, cross_entropy, updates=static["E"])
 
 

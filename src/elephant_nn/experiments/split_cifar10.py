@@ -16,6 +16,7 @@ from elephant_nn.experiments.split_rows import (
     MIXER_RATES,
     NOTES,
     STIFF_SPRINGS,
+    TOLD_RATES,
     Grid,
     Rows,
     references,
@@ -109,6 +110,7 @@ def _cifar_entries() -> tuple[Entry, ...]:
                 ("lda", 1000): (0.32, 0.64),
             },
         ),
+        new.told(3e-6, 2, 1e3, TOLD_RATES),
         shuffled(mlp, 3e-5, 2, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6)),
         shuffled(emlp, 1e-5, 2, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6)),
     )  # fmt: skip

@@ -16,6 +16,7 @@ from elephant_nn.experiments.split_rows import (
     MIXER_RATES,
     NOTES,
     STIFF_SPRINGS,
+    TOLD_RATES,
     Grid,
     Rows,
     references,
@@ -133,6 +134,7 @@ def _mnist_entries() -> tuple[Entry, ...]:
                 ("naive-bayes", 10000): (0.32, 0.64),
             },
         ),
+        new.told(3e-6, 2, 1e3, TOLD_RATES),
         shuffled(mlp, 1e-3, 2, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6)),
         shuffled(emlp, 1e-4, 2, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6)),
     )  # fmt: skip

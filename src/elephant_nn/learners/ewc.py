@@ -1,5 +1,6 @@
-"""Streaming EWC: elastic weight consolidation with every batch as a task of its own."""
+"""Elastic weight consolidation: with every batch as a task of its own, and told where tasks end."""
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -8,7 +9,7 @@ import optax
 from jaxtyping import Array, ArrayLike
 
 from elephant_nn.learners.gradient import Loss, squared_error
-from elephant_nn.learners.learner import Batch, Learner
+from elephant_nn.learners.learner import Batch, Contract, Learner
 from elephant_nn.networks import Network, Params, trained
 
 ANCHORS = ("previous", "fisher", "average")
@@ -51,40 +52,14 @@ def streaming_ewc(
     """
     if anchor not in ANCHORS:
         raise ValueError(f"streaming_ewc: anchor must be one of {ANCHORS}, got {anchor!r}")
-    if updates < 1:
-        raise ValueError(f"streaming_ewc: updates must be 1 or more, got {updates}")
-    if isinstance(weight, int | float) and not weight >= 0:
-        raise ValueError(f"streaming_ewc: weight must be 0 or more, got {weight}")
-    if isinstance(decay, int | float) and not 0 <= decay <= 1:
-        raise ValueError(f"streaming_ewc: decay must be between 0 and 1, got {decay}")
-
-    def objective(params: Params, batch: Batch) -> tuple[Array, Params]:
-        x, y = batch
-        h, observed = network.observe(params, x)
-        return loss(network.head(params, h), y), observed
+    _check_spring("streaming_ewc", weight, decay, updates)
+    steps = _steps(network, optimiser, loss, weight, updates)
 
     def init(key: Array) -> EwcState:
-        params = network.init(key)
-        zeros = jax.tree.map(jnp.zeros_like, params)
-        return EwcState(params, optimiser.init(params), zeros, jax.tree.map(jnp.copy, params))
-
-    def step(state: EwcState, batch: Batch) -> tuple[EwcState, Params]:
-        slope, observed = jax.grad(objective, has_aux=True)(state.params, batch)
-        pulled = jax.tree.map(
-            lambda g, f, p, held: g + weight * f * (p - held),
-            slope,
-            state.fisher,
-            state.params,
-            state.anchor,
-        )
-        change, optimiser_state = optimiser.update(pulled, state.optimiser, state.params)
-        params = optax.apply_updates(observed, trained(change))
-        return state._replace(params=params, optimiser=optimiser_state), slope
+        return _free(network.init(key), optimiser)
 
     def update(state: EwcState, batch: Batch) -> EwcState:
-        for _ in range(updates):
-            state, slope = step(state, batch)
-        square = jax.tree.map(jnp.square, slope)
+        state, square = steps(state, batch)
         fisher = jax.tree.map(lambda f, s: decay * f + s, state.fisher, square)
         return state._replace(fisher=fisher, anchor=moved_anchor(state, square, fisher))
 
@@ -102,3 +77,108 @@ def streaming_ewc(
         return network.apply(state.params, x)
 
     return Learner(init, update, predict)
+
+
+class ToldEwcState(NamedTuple):
+    ewc: EwcState
+    gathered: Params
+    batches: Array
+
+
+def online_ewc(
+    network: Network,
+    optimiser: optax.GradientTransformation,
+    loss: Loss = squared_error,
+    *,
+    weight: ArrayLike,
+    decay: ArrayLike = 1.0,
+    ends: Sequence[int],
+    updates: int = 1,
+) -> Learner:
+    r"""Online EWC (Schwarz et al., 2018), which is told where tasks end; no strict stream takes it.
+
+    The spring of `streaming_ewc`, but held for a whole task at the parameters that the task before
+    left. Its stiffness stays the same too: when a task ends, $F \leftarrow \gamma F + \sum g^2$,
+    summed over the task's batches, gradients as they were when each was learned.
+
+    Args:
+        ends: how many batches had been shown when each task ended, as in `Tasks.ends`.
+    """
+    _check_spring("online_ewc", weight, decay, updates)
+    if any(end < 1 for end in ends):
+        raise ValueError(f"online_ewc: ends must count batches, from 1 on, got {tuple(ends)}")
+    steps = _steps(network, optimiser, loss, weight, updates)
+    boundaries = jnp.array(ends, jnp.int32)
+
+    def init(key: Array) -> ToldEwcState:
+        ewc = _free(network.init(key), optimiser)
+        return ToldEwcState(ewc, ewc.fisher, jnp.zeros((), jnp.int32))
+
+    def update(state: ToldEwcState, batch: Batch) -> ToldEwcState:
+        ewc, square = steps(state.ewc, batch)
+        gathered = jax.tree.map(jnp.add, state.gathered, square)
+        batches = state.batches + 1
+
+        def consolidate() -> tuple[Params, Params, Params]:
+            fisher = jax.tree.map(lambda f, more: decay * f + more, ewc.fisher, gathered)
+            return fisher, ewc.params, jax.tree.map(jnp.zeros_like, gathered)
+
+        fisher, anchor, gathered = jax.lax.cond(
+            (batches == boundaries).any(), consolidate, lambda: (ewc.fisher, ewc.anchor, gathered)
+        )
+        return ToldEwcState(ewc._replace(fisher=fisher, anchor=anchor), gathered, batches)
+
+    def predict(state: ToldEwcState, x: Array) -> Array:
+        return network.apply(state.ewc.params, x)
+
+    return Learner(init, update, predict, needs=Contract(task_boundary=True))
+
+
+def _check_spring(name: str, weight: ArrayLike, decay: ArrayLike, updates: int) -> None:
+    if updates < 1:
+        raise ValueError(f"{name}: updates must be 1 or more, got {updates}")
+    if isinstance(weight, int | float) and not weight >= 0:
+        raise ValueError(f"{name}: weight must be 0 or more, got {weight}")
+    if isinstance(decay, int | float) and not 0 <= decay <= 1:
+        raise ValueError(f"{name}: decay must be between 0 and 1, got {decay}")
+
+
+def _free(params: Params, optimiser: optax.GradientTransformation) -> EwcState:
+    """The start: a spring without stiffness."""
+    zeros = jax.tree.map(jnp.zeros_like, params)
+    return EwcState(params, optimiser.init(params), zeros, jax.tree.map(jnp.copy, params))
+
+
+def _steps(
+    network: Network,
+    optimiser: optax.GradientTransformation,
+    loss: Loss,
+    weight: ArrayLike,
+    updates: int,
+) -> Callable[[EwcState, Batch], tuple[EwcState, Params]]:
+    """A batch's gradient steps under the spring; also the squared slope of its loss at the last."""
+
+    def objective(params: Params, batch: Batch) -> tuple[Array, Params]:
+        x, y = batch
+        h, observed = network.observe(params, x)
+        return loss(network.head(params, h), y), observed
+
+    def step(state: EwcState, batch: Batch) -> tuple[EwcState, Params]:
+        slope, observed = jax.grad(objective, has_aux=True)(state.params, batch)
+        pulled = jax.tree.map(
+            lambda g, f, p, held: g + weight * f * (p - held),
+            slope,
+            state.fisher,
+            state.params,
+            state.anchor,
+        )
+        change, optimiser_state = optimiser.update(pulled, state.optimiser, state.params)
+        params = optax.apply_updates(observed, trained(change))
+        return state._replace(params=params, optimiser=optimiser_state), slope
+
+    def steps(state: EwcState, batch: Batch) -> tuple[EwcState, Params]:
+        for _ in range(updates):
+            state, slope = step(state, batch)
+        return state, jax.tree.map(jnp.square, slope)
+
+    return steps
