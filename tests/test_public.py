@@ -13,7 +13,7 @@ import pytest
 
 import elephant_nn
 from elephant_nn.experiments import EXPERIMENTS
-from elephant_nn.report.statistics import best_setting
+from elephant_nn.report.statistics import best_setting, runs_of
 from elephant_nn.report.tables import as_markdown, choices, comparison
 
 ROOT = Path(__file__).parent.parent
@@ -115,6 +115,8 @@ def test_settings_are_what_the_kept_sweeps_chose(name):
         choice = best_setting(rows, experiment, entry) if entry.grid else None
         if choice and not entry.rivals:
             assert choice.hyper == entry.settings, f"{entry.label}: the sweep chose {choice.hyper}"
+        if entry.grid and runs_of(rows, experiment, entry, entry.settings).height:
+            assert entry.guessed == (choice is None), entry.label
 
 
 def test_the_readme_quotes_the_kept_table():
@@ -142,3 +144,15 @@ def test_documents_quote_the_kept_tables(document):
     assert quoted.keys() == kept.keys()
     for name, tables in kept.items():
         assert quoted[name].strip() == tables.strip(), f"{name}: run docs/results/collect.py"
+
+
+def test_rows_kept_once_stay_and_newer_ones_of_the_same_run_win(tmp_path):
+    with_kept = runpy.run_path(str(ROOT / "docs" / "results" / "collect.py"))["with_kept"]
+    kept, new = (
+        tmp_path / "rows.parquet",
+        pl.DataFrame({"cell": ["b", "c"], "accuracy": [2.0, 3.0]}),
+    )
+    assert with_kept(new, kept).equals(new)
+    pl.DataFrame({"cell": ["a", "b"], "accuracy": [0.1, 0.2], "seed": [0, 0]}).write_parquet(kept)
+    both = with_kept(new, kept).sort("cell")
+    assert both.select("cell", "accuracy").rows() == [("a", 0.1), ("b", 2.0), ("c", 3.0)]

@@ -1,6 +1,6 @@
 """Tables, figures and compact rows under this folder, from a store, and back.
 
-    collect.py STORE             copy what the store holds into this folder
+    collect.py STORE             add what the store holds to this folder
     collect.py --restore STORE   begin a store with the rows kept here
 
 The Makefile's results, results-classes and results-rl call it, with the commands between.
@@ -27,7 +27,8 @@ CLASSES = ("split-digits", "split-mnist", "split-cifar10", *PROTOCOLS)
 TASKS = ("rl-mountain-car", "rl-acrobot", "rl-catcher", "rl-pixelcopter")
 GAMES = (*TASKS, "rl-buffers")
 KEPT = (*CLASSES, *GAMES)
-"""Experiments whose runs are too long to repeat: their reported curves are kept as well."""
+"""Experiments whose runs are too long to repeat: their reported curves are kept as well, and rows
+kept once stay, whatever the store lacks."""
 
 DOCUMENTS = {"classes.md": CLASSES, "rl.md": TASKS}
 """Which tables they quote."""
@@ -41,6 +42,8 @@ def collect(store: Path) -> None:
         if not rows.height:
             continue
         folder = HERE / experiment.name
+        if experiment.name in KEPT:
+            rows = with_kept(rows, folder / "rows.parquet")
         grids = [comparison(experiment, rows), choices(experiment, rows)]
         text = "\n\n".join(as_markdown(grid) for grid in grids if grid.lines)
         write_whole(folder / "tables.md", f"{text}\n".encode())
@@ -57,6 +60,14 @@ def collect(store: Path) -> None:
         )
         write_whole(folder / "rows.parquet", packed.getvalue())
     draw_returns(store, HERE)
+
+
+def with_kept(rows: pl.DataFrame, kept: Path) -> pl.DataFrame:
+    """The rows, and those kept of other runs; of the same run the newer."""
+    if not kept.exists():
+        return rows
+    both = pl.concat([rows, pl.read_parquet(kept)], how="diagonal_relaxed")
+    return both.unique("cell", keep="first", maintain_order=True)
 
 
 def quote() -> None:
@@ -92,6 +103,8 @@ def restore(store: Path) -> None:
     for name in KEPT:
         kept = HERE / name / "rows.parquet"
         if kept.exists():
+            for older in rows_folder(store, name).glob("kept-*.parquet"):
+                older.unlink()
             write_rows(rows_folder(store, name), "kept", pl.read_parquet(kept).to_dicts())
 
 

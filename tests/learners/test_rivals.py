@@ -157,9 +157,14 @@ def test_ewc_that_is_told_boundaries_by_hand():
     assert (state.ewc.fisher, state.ewc.anchor) == pytest.approx((3.5, 0.4))
 
 
-def test_ends_count_batches():
-    with pytest.raises(ValueError, match=r"ends must count batches, from 1 on, got \(0, 4\)"):
-        one_number(online_ewc, ends=(0, 4))
+@pytest.mark.parametrize("ends", [(), (0,), (-1, 4), (28.5, 56)])
+def test_ends_count_batches(ends):
+    with pytest.raises(ValueError, match=r"ends must say after how many batches .* got \("):
+        one_number(online_ewc, ends=ends)
+
+
+def test_a_task_without_a_whole_batch_has_no_end():
+    assert one_number(online_ewc, ends=(0, 2, 2)).init(KEY).batches == 0
 
 
 # SDMLP

@@ -155,19 +155,25 @@ def test_settings_tried_besides_the_compared_ones_are_counted():
     assert "1 of 3 (2 tried)" in SWEEP_FORMATS["table"](experiment, rows)
 
 
-def test_rows_with_settings_that_no_sweep_compared_are_named():
-    guessed = dataclasses.replace(GRID, method="guessed", title="Guessed")
-    both = dataclasses.replace(SINE, entries=(GRID, guessed))
-    rows = swept(first=(0.3,), second=(0.1,), third=(0.2,))
-    show = lambda *more: SWEEP_FORMATS["markdown"](both, frame(*rows, *more))
-    assert "not swept" not in show()
-    assert "Run, but not swept: Guessed." in show(row(guessed, 0, 0.1))
+def test_rows_with_guessed_settings_are_marked():
+    guessed = dataclasses.replace(EMLP, method="guessed", title="Guessed", guessed=True)
+    both = dataclasses.replace(SINE, entries=(EMLP, guessed))
+    show = lambda *rows, form="markdown": FORMATS[form](both, frame(*rows))
+    assert "*" not in show(row(EMLP, 0, 0.1)).replace("**", "")
+    marked = show(row(EMLP, 0, 0.1), row(guessed, 0, 0.2))
+    assert "| EMLP |" in marked
+    assert "| Guessed * |" in marked
+    assert "* The settings of these rows are guesses" in marked
+    records = json.loads(show(row(guessed, 0, 0.2), form="json"))
+    assert [(record["title"], record["guessed"]) for record in records] == [("Guessed", True)]
 
 
 def test_finalists_are_compared_on_all_their_seeds():
     lucky = swept(first=(0.2, 0.2, 0.2), second=(0.1, 0.9, 0.9), third=(0.3,))
     choice = best_setting(frame(*lucky), SMALL, GRID)
     assert (choice.hyper, choice.summary.runs) == (FIRST, 3)
+    all_diverge = swept(first=(0.2, None, 0.2), second=(0.1, None, 0.1), third=(0.3,))
+    assert best_setting(frame(*all_diverge), SMALL, GRID).hyper == THIRD
     best_is_not_there = swept(first=(0.2, 0.2, 0.2), second=(0.1,), third=(0.3,))
     assert best_setting(frame(*best_is_not_there), SMALL, GRID).hyper == SECOND
 

@@ -28,6 +28,7 @@ from elephant_nn.data.dataset import (
 from elephant_nn.data.sources import DAMAGED, Address, Folder, Notice, Package, Source
 from elephant_nn.files import (
     DataError,
+    StorageError,
     StoreWarning,
     make_folder,
     remove_leftovers,
@@ -250,7 +251,9 @@ def cached(known: Known) -> Dataset | None:
         learned, tested = ((parts[f"x_{part}"], parts[f"y_{part}"]) for part in ("train", "test"))
         dataset = Dataset(known.name, *learned, *tested, known.names)
         verify(known, dataset)
-    except (SafetensorError, KeyError, TypeError, ValueError, OSError, DataError):
+    except OSError as error:  # it may be whole, and others may read it
+        raise StorageError(f"cannot read {path}: {error.strerror or error}") from error
+    except (SafetensorError, KeyError, TypeError, ValueError, DataError):
         sentence = set_aside(path, "is damaged", "fetch it again")
         warnings.warn(sentence, StoreWarning, stacklevel=2)
         return None

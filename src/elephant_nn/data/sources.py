@@ -93,16 +93,25 @@ class Package:
 
     def get(self, notice: Notice) -> dict[str, bytes]:
         notice(f"asking {self.client} for {self.name} {self.version}")
-        remove_leftovers(Path(tempfile.gettempdir()), f"{_ROOM}*")
-        with tempfile.TemporaryDirectory(prefix=_ROOM) as room:
-            folder, scratch = Path(room) / "archive", Path(room) / "scratch"
-            folder.mkdir()
-            scratch.mkdir()
-            self._run(folder, scratch, notice)
-            archives = list(folder.iterdir())
-            if len(archives) != 1:
-                raise DataError(f"{self.client} left {len(archives)} files instead of one archive")
-            return _members(archives[0], self.members)
+        try:
+            remove_leftovers(Path(tempfile.gettempdir()), f"{_ROOM}*")
+            with tempfile.TemporaryDirectory(prefix=_ROOM) as room:
+                return self._unpacked(Path(room), notice)
+        except OSError as error:
+            raise DataError(
+                f"no use of {error.filename or 'the temporary folder'}: {error.strerror or error}; "
+                "$TMPDIR says where there is room"
+            ) from error
+
+    def _unpacked(self, room: Path, notice: Notice) -> dict[str, bytes]:
+        folder, scratch = room / "archive", room / "scratch"
+        folder.mkdir()
+        scratch.mkdir()
+        self._run(folder, scratch, notice)
+        archives = list(folder.iterdir())
+        if len(archives) != 1:
+            raise DataError(f"{self.client} left {len(archives)} files instead of one archive")
+        return _members(archives[0], self.members)
 
     def _run(self, folder: Path, scratch: Path, notice: Notice) -> None:
         """Let the client work in `folder`; what arrives goes through `scratch`, where we look."""

@@ -41,6 +41,7 @@ class Entry:
         pictured: added to the settings for one more run of the first seed, that records what a
             figure shows.
         coarse: fewer values for some axes of the grid, for `sweep --coarse`: what hours allow.
+        guessed: no sweep has chosen the settings yet; tables and figures mark the row.
     """
 
     method: str
@@ -52,10 +53,15 @@ class Entry:
     rivals: tuple[Hyper, ...] = ()
     pictured: Hyper | None = None
     coarse: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    guessed: bool = False
 
     @property
     def label(self) -> str:
         return f"{self.title} ({self.settings[self.variant]})" if self.variant else self.title
+
+    @property
+    def marked_label(self) -> str:
+        return f"{self.label} *" if self.guessed else self.label
 
     def candidates(self, *, coarse: bool = False) -> list[Hyper]:
         """Every setting of the grid, or of the coarse one where there is one."""

@@ -13,7 +13,6 @@ from elephant_nn.experiments.split_rows import (
     COLUMNS,
     FEW_SPRINGS,
     METRICS,
-    MIXER_RATES,
     NOTES,
     STIFF_SPRINGS,
     TOLD_RATES,
@@ -60,20 +59,14 @@ def _cifar_entries() -> tuple[Entry, ...]:
             "ecnn", "ECNN", 1000, 1e-7, 1, 0.04, 0.16, coarse=_CNN_COARSE,
             paper=(0.192, 0.004),
         ),
-        new.plain(
-            "convmixer", "ConvMixer", 1000, 1e-6, 1, coarse=MIXER_RATES, paper=(0.100, 0.0027)
-        ),
-        new.elephant(
-            "econvmixer", "EConvMixer", 1000, 1e-6, 1, 0.08, 0.08,
-            coarse={**MIXER_RATES, "a": (0.08,), "sigma_bias": (0.08,)}, paper=(0.100, 0.0001),
-        ),
+        *new.mixers(1000, (0.100, 0.0027), (0.100, 0.0001)),
         new.plain(
             "mlp", "MLP", 10000, 3e-6, 2,
             coarse={"lr": (3e-6, 1e-6, 3e-7, 1e-7)}, paper=(0.173, 0.004),
         ),
         new.spring(
             "mlp-ewc", "MLP + EWC", 10000, 3e-6, 2, "average", 1e5, 0.9,
-            coarse={**FEW_SPRINGS, "lr": (3e-6,)}, paper=(0.169, 0.003),
+            coarse={**FEW_SPRINGS, "lr": (3e-6,)}, guessed=True, paper=(0.169, 0.003),
         ),
         new.entry("flymodel", "FlyModel", {"neurons": 10000, "lr": 0.01, "per_unit": 32}),
         new.elephant(
@@ -84,24 +77,18 @@ def _cifar_entries() -> tuple[Entry, ...]:
         ),
         new.plain(
             "cnn", "CNN", 10000, 3e-7, 1,
-            coarse={"lr": (3e-6, 1e-6, 3e-7), "E": (1,)}, paper=(0.151, 0.001),
+            coarse={"lr": (3e-6, 1e-6, 3e-7), "E": (1,)}, guessed=True, paper=(0.151, 0.001),
         ),
         new.spring(
             "cnn-ewc", "CNN + EWC", 10000, 3e-7, 1, "average", 1e1, 0.9,
-            coarse=STIFF_SPRINGS, paper=(0.179, 0.007),
+            coarse=STIFF_SPRINGS, guessed=True, paper=(0.179, 0.007),
         ),
         new.elephant(
             "ecnn", "ECNN", 10000, 1e-7, 1, 0.02, 0.32,
             coarse={"lr": (1e-7,), "E": (1,), "a": (0.02, 0.04), "sigma_bias": (0.16, 0.32)},
             paper=(0.243, 0.002),
         ),
-        new.plain(
-            "convmixer", "ConvMixer", 10000, 1e-6, 1, coarse=MIXER_RATES, paper=(0.102, 0.0015)
-        ),
-        new.elephant(
-            "econvmixer", "EConvMixer", 10000, 1e-6, 1, 0.08, 0.08,
-            coarse={**MIXER_RATES, "a": (0.08,), "sigma_bias": (0.08,)}, paper=(0.100, 0.0001),
-        ),
+        *new.mixers(10000, (0.102, 0.0015), (0.100, 0.0001)),
         *references(
             new,
             {

@@ -13,7 +13,6 @@ from elephant_nn.experiments.split_rows import (
     COLUMNS,
     FEW_SPRINGS,
     METRICS,
-    MIXER_RATES,
     NOTES,
     STIFF_SPRINGS,
     TOLD_RATES,
@@ -81,13 +80,7 @@ def _mnist_entries() -> tuple[Entry, ...]:
         new.elephant(
             "ecnn", "ECNN", 1000, 1e-7, 2, 0.08, 0.04, coarse=_CNN_COARSE, paper=(0.732, 0.007)
         ),
-        new.plain(
-            "convmixer", "ConvMixer", 1000, 1e-6, 1, coarse=MIXER_RATES, paper=(0.110, 0.003)
-        ),
-        new.elephant(
-            "econvmixer", "EConvMixer", 1000, 1e-6, 1, 0.08, 0.08,
-            coarse={**MIXER_RATES, "a": (0.08,), "sigma_bias": (0.08,)}, paper=(0.105, 0.003),
-        ),
+        *new.mixers(1000, (0.110, 0.003), (0.105, 0.003)),
         wide_mlp,
         new.spring(
             "mlp-ewc", "MLP + EWC", 10000, 3e-6, 2, "average", 1e5, 0.9,
@@ -109,7 +102,7 @@ def _mnist_entries() -> tuple[Entry, ...]:
         ),
         new.spring(
             "cnn-ewc", "CNN + EWC", 10000, 3e-7, 1, "average", 1e1, 0.9,
-            coarse=STIFF_SPRINGS, paper=(0.780, 0.010),
+            coarse=STIFF_SPRINGS, guessed=True, paper=(0.780, 0.010),
         ),
         new.elephant(
             "ecnn", "ECNN", 10000, 1e-7, 1, 0.04, 0.08,
@@ -117,13 +110,7 @@ def _mnist_entries() -> tuple[Entry, ...]:
                     "sigma_bias": (0.08, 0.16, 0.32)},
             paper=(0.850, 0.004),
         ),
-        new.plain(
-            "convmixer", "ConvMixer", 10000, 1e-6, 1, coarse=MIXER_RATES, paper=(0.107, 0.003)
-        ),
-        new.elephant(
-            "econvmixer", "EConvMixer", 10000, 1e-6, 1, 0.08, 0.08,
-            coarse={**MIXER_RATES, "a": (0.08,), "sigma_bias": (0.08,)}, paper=(0.104, 0.003),
-        ),
+        *new.mixers(10000, (0.107, 0.003), (0.104, 0.003)),
         *references(
             new,
             {

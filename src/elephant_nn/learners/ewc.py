@@ -99,14 +99,18 @@ def online_ewc(
 
     The spring of `streaming_ewc`, but held for a whole task at the parameters that the task before
     left. Its stiffness stays the same too: when a task ends, $F \leftarrow \gamma F + \sum g^2$,
-    summed over the task's batches, gradients as they were when each was learned.
+    summed over the task's batches. Unlike the published form, which looks at the task once more
+    with the parameters it left, these are the gradients as they were when each was learned.
 
     Args:
-        ends: how many batches had been shown when each task ended, as in `Tasks.ends`.
+        ends: how many batches had been shown when each task ended: `Tasks.ends`.
     """
     _check_spring("online_ewc", weight, decay, updates)
-    if any(end < 1 for end in ends):
-        raise ValueError(f"online_ewc: ends must count batches, from 1 on, got {tuple(ends)}")
+    if not any(end > 0 for end in ends) or any(end != int(end) or end < 0 for end in ends):
+        raise ValueError(
+            "online_ewc: ends must say after how many batches each task ended, as Tasks.ends does, "
+            f"got {tuple(ends)}"
+        )
     steps = _steps(network, optimiser, loss, weight, updates)
     boundaries = jnp.array(ends, jnp.int32)
 

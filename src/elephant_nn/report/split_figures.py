@@ -52,7 +52,7 @@ def curves(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
             batches = np.array(mine["batches"][0])
             accuracies = np.array(mine["accuracy_curve"].to_list())
             highest = max(highest, accuracies.mean(0).max())
-            label = f"{entry.label} ({len(accuracies)})"
+            label = f"{entry.marked_label} ({len(accuracies)})"
             band(ax, batches, accuracies, colour, label, dashes)
         _mark_tasks(ax, found[0][1])
         ax.set_title(f"{neurons:,} neurons")
@@ -96,7 +96,7 @@ def tasks_over_time(experiment: Experiment, rows: pl.DataFrame) -> Figure | None
         ax.set_xticks(tasks, [str(t + 1) for t in tasks])
         ax.set_yticks(tasks, [str(t + 1) for t in tasks])
         ax.grid(visible=False)
-        ax.set_title(f"{entry.label}, {int(entry.settings['neurons']):,}", fontsize=9.5)
+        ax.set_title(f"{entry.marked_label}, {int(entry.settings['neurons']):,}", fontsize=9.5)
         if i % columns == 0:
             ax.set_ylabel("accuracy on task")
         if i + columns >= len(found):

@@ -40,6 +40,7 @@ class TableRow:
     paper: tuple[float, float | None] | None
     hyper: Hyper
     rules: Mapping[str, Any]
+    guessed: bool
     rivals: tuple[tuple[str, Summary], ...] = ()
 
     def as_record(self) -> dict[str, Any]:
@@ -61,6 +62,7 @@ class TableRow:
             "paper_mean": paper_mean,
             "paper_se": paper_se,
             **self.rules,
+            "guessed": self.guessed,
             "hyper": dict(self.hyper),
         }
 
@@ -118,6 +120,7 @@ def _table_row(
         entry.paper.get(metric.name),
         hyper,
         {rule: rows[rule][0] for rule in RULES if rule in rows.columns},
+        entry.guessed,
         rivals,
     )
 
@@ -215,7 +218,8 @@ def best_setting(rows: pl.DataFrame, experiment: Experiment, entry: Entry) -> Ch
 
     All settings of the grid are compared on the same seeds, those that every one of them has; a
     setting with a diverged run among them is not eligible. Settings that were run on more seeds,
-    the best among them, are finalists: they are compared once more on all seeds that they share.
+    the best among them, are finalists: they are compared once more on all seeds that they share
+    (if all diverge there, the best of the others is left).
     Where the whole grid is not complete, the coarse one decides; None while that is not either.
     """
     metric = experiment.metrics[0]
@@ -226,8 +230,10 @@ def best_setting(rows: pl.DataFrame, experiment: Experiment, entry: Entry) -> Ch
             least = min(len(mine) for _, mine in tried)
             finalists = [(hyper, mine) for hyper, mine in tried if len(mine) > least]
             if any(hyper == ranked[0][0] for hyper, _ in finalists):
-                ranked = _ranked(finalists, metric.name, metric.better)
-            return Choice(*ranked[0], coarse, _peeked(rows, experiment, entry, coarse))
+                others = [pair for pair in ranked if pair[0] not in [h for h, _ in finalists]]
+                ranked = _ranked(finalists, metric.name, metric.better) or others
+            if ranked:
+                return Choice(*ranked[0], coarse, _peeked(rows, experiment, entry, coarse))
     return None
 
 

@@ -15,7 +15,6 @@ from elephant_nn.report.statistics import (
     SelectionRow,
     Summary,
     TableRow,
-    runs_of,
     selection,
     table,
     tried_settings,
@@ -75,7 +74,8 @@ def comparison(experiment: Experiment, rows: pl.DataFrame) -> Grid:
     lines = []
     for first in range(0, len(found), len(shown)):
         columns = found[first : first + len(shown)]
-        line = [columns[0].title, *_settings_and_rules(columns[0], experiment.columns)]
+        title = f"{columns[0].title} *" if columns[0].guessed else columns[0].title
+        line = [title, *_settings_and_rules(columns[0], experiment.columns)]
         for row in columns:
             line.append(ours(row.ours, row.metric))
             if row.metric.name in in_paper:
@@ -84,6 +84,8 @@ def comparison(experiment: Experiment, rows: pl.DataFrame) -> Grid:
                 line.append(_interval(row.ours, row.metric))
         lines.append([*line, str(columns[0].ours.runs)])
     notes = [experiment.notes] if experiment.notes else []
+    if any(row.guessed for row in found):
+        notes.append("* The settings of these rows are guesses; no sweep has chosen them yet.")
     notes += [_about_rivals(row) for row in found if row.rivals and row.metric.name in in_paper]
     title = f"{experiment.title} ({experiment.source})"
     dispensable = [i for i, column in enumerate(experiment.columns, start=1) if column != "neurons"]
@@ -146,7 +148,6 @@ def choices(experiment: Experiment, rows: pl.DataFrame) -> Grid:
         lines,
         [
             *_incomplete(experiment, rows, [row.entry for row in found]),
-            *_not_swept(experiment, rows),
             *([_how_the_paper_chose(experiment)] * in_paper),
         ],
     )
@@ -197,18 +198,6 @@ def _incomplete(experiment: Experiment, rows: pl.DataFrame, chosen: Sequence[Ent
                 f"begun with: elephant sweep {experiment.name} --methods {entry.method}{width}{few}"
             )
     return sentences
-
-
-def _not_swept(experiment: Experiment, rows: pl.DataFrame) -> list[str]:
-    """A sentence that names the methods that were run with settings nothing was compared with."""
-    names = [
-        _name(entry, experiment)
-        for entry in experiment.entries
-        if entry.grid
-        and runs_of(rows, experiment, entry, entry.settings).height
-        and not tried_settings(rows, experiment, entry)
-    ]
-    return [f"Run, but not swept: {'; '.join(names)}."] if names else []
 
 
 def as_text(grid: Grid) -> str:
