@@ -67,7 +67,7 @@ def _digits_entries() -> tuple[Entry, ...]:
                 ("lda", 1000): (0.16, 0.04),
             },
         ),
-        new.told(3e-5, 2, 1e3, _DIGIT_RATES),
+        new.told(3e-5, 2, 1e1, _DIGIT_RATES),
         shuffled(mlp, 1e-3, 2, (1e-3, 3e-4, 1e-4, 3e-5)),
         shuffled(emlp, 3e-4, 2, (1e-3, 3e-4, 1e-4, 3e-5)),
     )  # fmt: skip
