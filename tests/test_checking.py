@@ -1,3 +1,4 @@
+import inspect
 import itertools
 from dataclasses import replace
 
@@ -155,3 +156,14 @@ def test_who_gave_the_samples_is_noted():
     with pytest.raises(ValueError, match="made for 784 inputs") as caught:
         check_learner(gradient(mlp((784, 50, 10)), RMS, cross_entropy))
     assert "used 8x8 digits, shape (8, 8, 1)" in caught.value.__notes__[-1]
+
+
+def test_what_is_no_learner_is_told_so():
+    with pytest.raises(TypeError, match=r"needs a Learner, got Network; gradient\(network"):
+        inspect.unwrap(check_learner)(EMLP)  # without the check of types that tests have
+    silent = replace(GOOD, update=lambda state, batch: None)
+    with pytest.raises(AssertionError, match="update must return a state like init's"):
+        check_learner(silent)
+    labels = replace(GOOD, predict=lambda state, x: GOOD.predict(state, x).argmax(1))
+    with pytest.raises(AssertionError, match="a row of one number a class, not the label"):
+        check_learner(labels)

@@ -11,7 +11,9 @@ import polars as pl
 import pytest
 
 from elephant_nn.cli import main
-from elephant_nn.runs.store import read_rows, rows_folder
+from elephant_nn.experiments import EXPERIMENTS
+from elephant_nn.runs.cells import Cell
+from elephant_nn.runs.store import read_rows, rows_folder, write_rows
 
 ELEPHANT = str(Path(sys.executable).with_name("elephant"))
 
@@ -85,6 +87,16 @@ def test_show_of_nothing_says_what_to_run(capsys, tmp_path):
     assert "elephant reproduce sine" in capsys.readouterr().err
     assert main(["show", "sine", "--format", "json", "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().out.strip() == "[]"
+
+
+def test_show_after_a_sweep_alone_says_where_to_look(capsys, tmp_path):
+    folder, entry = rows_folder(tmp_path, "sine"), EXPERIMENTS["sine"].entries[0]
+    cell = Cell.of("sine", entry.method, {**entry.settings, "lr": 1e-5}, 1000)
+    hyper = json.dumps(cell.hyper, sort_keys=True)
+    keys = {"cell": cell.id, "method": entry.method, "hyper": hyper, "seed": 1000}
+    write_rows(folder, "swept", [{**keys, "status": "ok", "mse": 0.1}])
+    assert main(["show", "sine", "--out", str(tmp_path)]) == 0
+    assert "or see what was swept: elephant show sine --sweep" in capsys.readouterr().err
 
 
 def test_an_unwritable_folder_is_one_sentence_and_status_1(tmp_path, capsys):

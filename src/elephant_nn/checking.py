@@ -35,6 +35,11 @@ def check_learner(
         y: their labels or targets.
         key: what to initialise it with; default: `jax.random.key(0)`.
     """
+    if not isinstance(learner, Learner):
+        raise TypeError(
+            f"check_learner: needs a Learner, got {type(learner).__name__}; gradient(network, "
+            "optimiser, loss) makes one of a network, Learner(init, update, predict) of functions"
+        )
     if (x is None) != (y is None):
         raise ValueError("check_learner: give both x and y, or neither")
     ours = x is None
@@ -63,7 +68,12 @@ def check_learner(
 def _check(learner: Learner, x: Array, y: Array, key: Any) -> None:
     compiled = _traced(learner)
     start = learner.init(key)
-    learned = compiled.update(compiled.update(start, (x[:8], y[:8])), (x[8:16], y[8:16]))
+    once = compiled.update(start, (x[:8], y[:8]))
+    begun, returned = str(jax.tree.structure(start)), str(jax.tree.structure(once))
+    _require(
+        begun == returned, f"update must return a state like init's, {begun}; it gave {returned}"
+    )
+    learned = compiled.update(once, (x[8:16], y[8:16]))
     _check_prediction(learner, compiled, learned, x, y)
     _check_batch_sizes(compiled, start, x, y)
     _check_memory(compiled, start, np.asarray(x), np.asarray(y))
@@ -92,6 +102,11 @@ def _check_prediction(
     first, second = learner.predict(state, x), learner.predict(state, x)
     _require(len(first) == len(x), f"predict gave {len(first)} rows for {len(x)} inputs")
     _require(
+        first.ndim == 2 or not _classes(y),
+        f"predict gave outputs of shape {first.shape}; for labels it must give a row of one number "
+        "a class, not the label",
+    )
+    _require(
         first.ndim < 2 or not _classes(y) > first.shape[-1] > 1,
         f"predict gave {first.shape[-1]} outputs for labels of {_classes(y)} classes",
     )
@@ -105,7 +120,10 @@ def _check_prediction(
 def _check_batch_sizes(learner: Learner, start: State, x: Array, y: Array) -> None:
     for size in (1, 7, len(x)):
         state = learner.update(start, (x[:size], y[:size]))
-        _require(_shapes(state) == _shapes(start), f"a batch of {size} changed the state's shape")
+        _require(
+            _shapes(state) == _shapes(start),
+            f"a batch of {size} changed the state's shapes or types",
+        )
         _assert_finite(state, f"a batch of {size}")
 
 

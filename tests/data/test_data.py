@@ -605,7 +605,32 @@ def test_the_data_command(capsys):
     assert main(["data", "fetch", "mnits"]) == 2
     assert "did you mean mnist?" in capsys.readouterr().err
     assert main(["data", "fetch", "mnist", "--from", "/nonexistent"]) == 1
-    assert "has no train-images-idx3-ubyte" in capsys.readouterr().err
+    assert "folder /nonexistent: there is no such folder\n" in capsys.readouterr().err
+
+
+def test_one_data_set_that_cannot_be_had_does_not_stop_the_others(capsys, monkeypatch, tmp_path):
+    for name in ("mnist", "cifar10"):
+        monkeypatch.setitem(CATALOG, name, dataclasses.replace(CATALOG[name], sources=()))
+    assert main(["data", "fetch", "mnist", "cifar10", "digits"]) == 1
+    said = capsys.readouterr()
+    assert "mnist could not be had" in said.err
+    assert "cifar10 could not be had" in said.err
+    assert "digits: ready" in said.out
+    run = ["reproduce", "split-mnist", "activations", "--out", str(tmp_path), "--workers", "0"]
+    assert main(run) == 1
+    said = capsys.readouterr()
+    assert "mnist could not be had" in said.err
+    assert "Activations" in said.out or "sparsity" in said.out.lower()
+
+
+def test_bytes_and_numbers_do_not_mix():
+    whole, scaled = SMALL.x_test, SMALL.x_test / 255.0
+    with pytest.raises(DataError, match="x_train is of uint8 and x_test of float64"):
+        from_arrays(SMALL.x_train, SMALL.y_train, scaled, SMALL.y_test)
+    with pytest.raises(DataError, match="x_train is of float64 and x_test of uint8"):
+        from_arrays(SMALL.x_train / 255.0, SMALL.y_train, whole, SMALL.y_test)
+    mine = from_arrays(SMALL.x_train.astype(int), SMALL.y_train, whole * 1.0, SMALL.y_test)
+    assert mine.x_train.dtype == mine.x_test.dtype == np.float32
 
 
 def test_no_room_for_a_package_is_a_reason_to_try_the_next_source(tmp_path, monkeypatch):

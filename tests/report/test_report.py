@@ -244,5 +244,13 @@ def test_the_page_stands_alone(tmp_path):
     assert not re.findall(r'(?:src|href)="(?!data:|#)', page)  # nothing is fetched
 
 
+def test_the_page_names_the_commands_that_give_it(tmp_path):
+    folder = rows_folder(tmp_path, "sine")
+    write_rows(folder, "some", [row(EMLP, 0, 0.1)])
+    assert "<pre>elephant reproduce sine --methods emlp</pre>" in write_page(tmp_path).read_text()
+    write_rows(folder, "more", [row(entry, 1, 0.1) for entry in SINE.entries])
+    assert "<pre>elephant reproduce sine</pre>" in write_page(tmp_path).read_text()
+
+
 def test_an_empty_store_still_gives_a_page(tmp_path):
     assert "The store is empty" in write_page(tmp_path).read_text()

@@ -144,6 +144,9 @@ def test_accuracy_by_class():
 def test_accuracy():
     out = jnp.array([[0.1, 0.9], [0.8, 0.2], [0.4, 0.6]])
     assert accuracy(out, jnp.array([1, 0, 0])) == pytest.approx(2 / 3)
+    broken = jnp.full((3, 2), jnp.nan)
+    assert accuracy(broken, jnp.array([0, 0, 1])) == 0
+    np.testing.assert_array_equal(accuracy_by_class(2)(broken, jnp.array([0, 0, 1])), 0)
     for measure in (accuracy, accuracy_by_class(2)):
         with pytest.raises(ValueError, match=r"labels of shape \(3, 1\)"):
             measure(out, jnp.array([[1], [0], [0]]))

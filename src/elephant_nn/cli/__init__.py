@@ -23,6 +23,8 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "bench": commands.bench,
 }
 
+STOPPED = 130
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit status: 0 done; 1 some runs failed; 2 the call was wrong; 130 stopped by Ctrl-C."""
@@ -54,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain(error, 1)
     except KeyboardInterrupt:
         return _complain(
-            "stopped; what was finished is kept, the same command goes on from here", 130
+            "stopped; what was finished is kept, the same command goes on from here", STOPPED
         )
 
 
@@ -70,6 +72,9 @@ def run() -> None:
     except BrokenPipeError:  # the reader has seen enough, as with `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0
+    if status == STOPPED:  # a compiled run may still be at work, and leaving in order would crash
+        sys.stderr.flush()
+        os._exit(status)
     sys.exit(status)
 
 

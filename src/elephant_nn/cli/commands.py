@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -24,7 +25,7 @@ from elephant_nn.cli.playing import PLAYED
 from elephant_nn.cli.running import run_and_report, stored_rows
 from elephant_nn.experiments import EXPERIMENTS
 from elephant_nn.experiments.spec import SELECTION_SEED, Experiment
-from elephant_nn.files import write_whole
+from elephant_nn.files import DataError, write_whole
 
 
 def list_experiments() -> int:
@@ -67,15 +68,16 @@ def reproduce(
     """
     if quick and seeds is not None:
         raise UsageError("give --quick (one seed) or --seeds, not both")
-    failed = 0
-    for experiment in named_experiments(names):
+
+    def one(experiment: Experiment) -> int:
         entries = named_entries(experiment, methods, neurons, len(names) > 1 or "all" in names)
         count = seed_count(1 if quick else seeds, experiment)
         cells = experiment.reproduction(entries, count)
         outcome = run_and_report(experiment, cells, out, workers, keep=True)
-        failed += len(outcome.failed)
         _show_and_draw(experiment, out)
-    return 1 if failed else 0
+        return len(outcome.failed)
+
+    return _each(named_experiments(names), one)
 
 
 def sweep(
@@ -111,11 +113,11 @@ def sweep(
 
     if finalists < 0:
         raise UsageError(f"--finalists must be 0 or more, got {finalists}")
-    failed = 0
     if not names:
         some = [name for name, one in EXPERIMENTS.items() if any(e.grid for e in one.entries)]
         raise UsageError(f"name an experiment: {', '.join(some)}, or all")
-    for experiment in named_experiments(names):
+
+    def one(experiment: Experiment) -> int:
         entries = named_entries(experiment, methods, neurons, len(names) > 1 or "all" in names)
         entries = [entry for entry in entries if entry.grid]
         if not entries and len(names) == 1 and "all" not in names:
@@ -124,12 +126,12 @@ def sweep(
             hint = f"; there is one for {', '.join(others)}" if others else ""
             raise UsageError(f"{what} has no grid to sweep{hint}")
         if not entries:
-            continue
+            return 0
         count = seed_count(seeds, experiment)
         searched = run_and_report(
             experiment, experiment.search(entries, count, coarse=coarse), out, workers
         )
-        failed += len(searched.failed)
+        failed = len(searched.failed)
         rows = stored_rows(experiment, out)
         more = range(SELECTION_SEED, SELECTION_SEED + 4 * count)
         last_round = [
@@ -147,7 +149,23 @@ def sweep(
                 chosen += experiment.cells(entry, [best.hyper], range(count))
         reported = run_and_report(experiment, chosen, out, workers, keep=True)
         print(as_text(choices(experiment, stored_rows(experiment, out))))
-        failed += len(reported.failed)
+        return failed + len(reported.failed)
+
+    return _each(named_experiments(names), one)
+
+
+def _each(experiments: Sequence[Experiment], one: Callable[[Experiment], int]) -> int:
+    """The exit status after `one`, which counts what failed, for each of them.
+
+    An experiment whose data cannot be had does not keep the others waiting.
+    """
+    failed = 0
+    for experiment in experiments:
+        try:
+            failed += one(experiment)
+        except DataError as error:
+            print(f"elephant: {error}", file=sys.stderr)
+            failed += 1
     return 1 if failed else 0
 
 
@@ -166,17 +184,19 @@ def show(
         sweep: instead of the tuned settings, what `elephant sweep` chose, on which numbers.
         out: folder of the store.
     """
-    from elephant_nn.report.statistics import tried_settings
+    from elephant_nn.report.statistics import table, tried_settings
     from elephant_nn.report.tables import FORMATS, SWEEP_FORMATS
 
     experiment = EXPERIMENTS[known(name, EXPERIMENTS, "experiment")]
     rows = stored_rows(experiment, out)
-    if sweep and not any(tried_settings(rows, experiment, entry) for entry in experiment.entries):
+    swept = any(tried_settings(rows, experiment, entry) for entry in experiment.entries)
+    if not (swept if sweep else table(experiment, rows)):
         rows = rows.clear()
     if not rows.height:
         verb, what = ("sweep", "no sweep") if sweep else ("reproduce", "nothing")
         command = f"elephant {verb} {name} --out {shlex.quote(str(out))}"
-        print(f"{what} of {name} in {out} yet; run: {command}", file=sys.stderr)
+        other = f", or see what was swept: elephant show {name} --sweep" if swept else ""
+        print(f"{what} of {name} in {out} yet; run: {command}{other}", file=sys.stderr)
         if format != "json":
             return 0
     print((SWEEP_FORMATS if sweep else FORMATS)[format](experiment, rows))
@@ -210,7 +230,8 @@ def data(
 
     Args:
         action: list what there is, fetch data sets, or check what is in the cache.
-        names: data sets (see `elephant data list`); for check, paths to your own too; default: all.
+        names: data sets (see `elephant data list`); for check, paths to your own too, and all in
+            the cache if none is named.
         source: fetch: take the official files from this folder instead.
     """
     from elephant_nn.data.catalog import CATALOG, cache_file, cached, fetch
@@ -224,7 +245,7 @@ def data(
     if action == "list":
         print(f"{BUILT_IN:14} ready    1,797 handwritten digits, 8x8 (ships with scikit-learn)")
         for entry in CATALOG.values():
-            state = "ready" if cache_file(entry.name).exists() else "absent"
+            state = "fetched" if cache_file(entry.name).exists() else "absent"
             print(f"{entry.name:14} {state:8} {entry.title}")
         print(
             "\nYour own, in Python: elephant_nn.load(path) takes an .npz with x_train, y_train, "
@@ -241,15 +262,20 @@ def data(
             mine = load(name)
             print(
                 f"{name}: whole, {len(mine.x_train):,} samples to learn from and "
-                f"{len(mine.x_test):,} to test on, {mine.classes} classes"
+                f"{len(mine.x_test):,} to test on, each of shape {mine.x_train.shape[1:]}, "
+                f"{mine.classes} class{'es' * (mine.classes > 1)}"
             )
         elif name == BUILT_IN:
             print(f"{name}: ready, it ships with scikit-learn")
         elif cached(CATALOG[name]) is not None and source is None:
             print(f"{name}: ready and whole, {cache_file(name)}")
         elif action == "fetch":
-            fetch(CATALOG[name], source, notice=lambda text: print(text, file=sys.stderr))
-            print(f"{name}: fetched and checked, {cache_file(name)}")
+            try:
+                fetch(CATALOG[name], source, notice=lambda text: print(text, file=sys.stderr))
+                print(f"{name}: fetched and checked, {cache_file(name)}")
+            except DataError as error:
+                print(f"elephant: {error}", file=sys.stderr)
+                missing += 1
         else:
             state = "damaged" if there else "not in the cache"
             print(f"{name}: {state}; run: elephant data fetch {name}")

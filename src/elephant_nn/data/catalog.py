@@ -214,7 +214,7 @@ def fetch(known: Known, folder: Path | None = None, notice: Notice = lambda text
             continue
         write_whole(cache_file(known.name), _packed(dataset))
         return dataset
-    tried = "\n  ".join(failures)
+    tried = "\n  ".join(dict.fromkeys(failures))
     by_hand = (
         f"put {', '.join(known.local_files)} into a folder and run: "
         f"elephant data fetch {known.name} --from FOLDER"

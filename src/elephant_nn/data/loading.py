@@ -88,6 +88,11 @@ def from_arrays(
             f"{name}: a sample of x_train has shape {x_train.shape[1:]}, one of x_test "
             f"{x_test.shape[1:]}; they must be alike"
         )
+    if (x_train.dtype == np.uint8) != (x_test.dtype == np.uint8):
+        raise DataError(
+            f"{name}: x_train is of {x_train.dtype} and x_test of {x_test.dtype}; bytes are pixels "
+            "from 0 to 255 and both are scaled alike, so give both the same type and range"
+        )
     for part, x, y in (("train", x_train, y_train), ("test", x_test, y_test)):
         if y.ndim != 1 or y.dtype.kind not in "buifU":
             raise DataError(

@@ -53,6 +53,8 @@ class Folder:
 
     def get(self, notice: Notice) -> dict[str, bytes]:
         try:
+            if not self.folder.is_dir():
+                raise DataError("there is no such folder")
             missing = [name for name in self.names if not (self.folder / name).is_file()]
             if missing:
                 raise DataError(f"{self.folder} has no {', '.join(missing)}")

@@ -2,6 +2,7 @@
 
 import base64
 import platform
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from html import escape
 from importlib.metadata import version
@@ -13,6 +14,7 @@ from elephant_nn.experiments import EXPERIMENTS
 from elephant_nn.experiments.spec import Experiment
 from elephant_nn.files import write_whole
 from elephant_nn.report.figures import Drawn, draw_figures, draw_returns
+from elephant_nn.report.statistics import selection, table
 from elephant_nn.report.tables import Grid, choices, comparison
 from elephant_nn.runs.store import read_rows, rows_folder
 
@@ -22,12 +24,14 @@ _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
 h1 { font-size: 1.6rem; line-height: 1.2; } h2 { font-size: 1.25rem; margin-top: 2.5rem; }
 h3 { font-size: 1rem; }
-.wide { overflow-x: auto; }
+.wide { overflow-x: auto; width: max-content; max-width: calc(100vw - 2rem); position: relative;
+  left: 50%; transform: translateX(-50%); }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
 th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--line); text-align: right; }
 th:first-child, td:first-child { text-align: left; }
 td { white-space: nowrap; } td.long { white-space: normal; min-width: 14rem; text-align: left; }
-pre { background: var(--soft); padding: .6rem .8rem; overflow-x: auto; border-radius: 6px; }
+pre { background: var(--soft); padding: .6rem .8rem; border-radius: 6px; white-space: pre-wrap;
+  overflow-wrap: anywhere; }
 img { max-width: 100%; height: auto; background: white; border-radius: 6px; }
 figure { margin: 1rem 0; } figcaption, .note { font-size: .85rem; opacity: .8; }
 nav a { margin-right: 1rem; }
@@ -80,9 +84,10 @@ def _section(experiment: Experiment, rows: pl.DataFrame, out: Path) -> str:
     grids = [comparison(experiment, rows)]
     if any(entry.grid for entry in experiment.entries):
         grids.append(choices(experiment, rows))
-    commands = [f"elephant reproduce {experiment.name}"]
-    if grids[-1].lines and len(grids) > 1:
-        commands.append(f"elephant sweep {experiment.name}")
+    commands = [
+        *_command("reproduce", experiment, [row.method for row in table(experiment, rows)]),
+        *_command("sweep", experiment, [row.method for row in selection(experiment, rows)]),
+    ]
     figures = draw_figures(experiment.name, rows, out / experiment.name / "figures")
     return "\n".join(
         [
@@ -95,6 +100,13 @@ def _section(experiment: Experiment, rows: pl.DataFrame, out: Path) -> str:
             "</section>",
         ]
     )
+
+
+def _command(verb: str, experiment: Experiment, found: Sequence[str]) -> list[str]:
+    """What gives these rows; methods are named where some are missing."""
+    every = [e.method for e in experiment.entries if verb == "reproduce" or e.grid]
+    some = f" --methods {','.join(dict.fromkeys(found))}" if {*found} != {*every} else ""
+    return [f"elephant {verb} {experiment.name}{some}"] if found else []
 
 
 def _table(grid: Grid) -> str:

@@ -7,20 +7,33 @@ from matplotlib.figure import Figure
 
 from elephant_nn.experiments.spec import Entry, Experiment
 from elephant_nn.report.statistics import runs_of
-from elephant_nn.report.style import BLACK, BLUE, GREEN, ORANGE, PINK, RED, SKY, band, figure
+from elephant_nn.report.style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    ORANGE,
+    PINK,
+    RED,
+    SKY,
+    Dashes,
+    band,
+    figure,
+)
 
-LINES = {
+LINES: dict[str, tuple[str, Dashes]] = {
     "mlp": (ORANGE, "-"),
     "mlp-ewc": (GREEN, "-"),
+    "mlp-ewc/boundaries": (GREEN, ":"),
     "emlp": (BLUE, "-"),
-    "cnn": (ORANGE, "--"),
-    "cnn-ewc": (GREEN, "--"),
+    "cnn": (ORANGE, (0, (4, 4))),
+    "cnn-ewc": (GREEN, (4, (4, 4))),
     "ecnn": (BLUE, "--"),
     "convmixer": (RED, ":"),
     "econvmixer": (SKY, ":"),
     "flymodel": (PINK, "-."),
 }
-"""Colour says what is done against forgetting, the dashes which network."""
+"""Colour says what is done against forgetting, the dashes which network. Dashes of the CNNs fall
+into one another's gaps: with a weak spring one is the other."""
 
 Found = tuple[Entry, pl.DataFrame]
 
@@ -55,12 +68,13 @@ def curves(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
             label = f"{entry.marked_label} ({len(accuracies)})"
             band(ax, batches, accuracies, colour, label, dashes)
         _mark_tasks(ax, found[0][1])
-        ax.set_title(f"{neurons:,} neurons")
+        ax.set_title(f"{experiment.title.removesuffix(', class-incremental')}, {neurons:,} neurons")
         ax.set_xlabel("mini-batches seen")
         ax.set_xlim(0, None)
+        guesses = "; * settings guessed" if any(entry.guessed for entry, _ in found) else ""
         ax.legend(
             loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, columnspacing=1.2,
-            fontsize=8.5, title="method (runs)", title_fontsize=8.5, frameon=False,
+            fontsize=8.5, title=f"method (runs){guesses}", title_fontsize=8.5, frameon=False,
         )  # fmt: skip
     axes[0].set_ylim(0, min(1.0, 1.1 * highest))
     axes[0].set_ylabel("test accuracy, all classes")

@@ -52,8 +52,11 @@ def figure(
     return drawn, list(axes.flat)
 
 
+Dashes = str | tuple[float, tuple[float, ...]]
+
+
 def band(
-    ax: Axes, x: np.ndarray, curves: np.ndarray, colour: str, label: str, dashes: str = "-"
+    ax: Axes, x: np.ndarray, curves: np.ndarray, colour: str, label: str, dashes: Dashes = "-"
 ) -> None:
     """Mean over runs, with a band of one standard error; dots where there are few points."""
     mean = curves.mean(0)

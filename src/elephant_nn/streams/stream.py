@@ -66,9 +66,9 @@ class Stream:
 
 
 def accuracy(out: Float[Array, "n k"], y: Int[Array, "..."]) -> Float[Array, ""]:
-    """Share of rows whose largest output is the label's."""
+    """Share of rows whose largest output is the label's; a row with NaN is wrong."""
     _check_labels(out, y, "accuracy")
-    return jnp.mean(jnp.argmax(out, -1) == y)
+    return jnp.mean(_right(out, y))
 
 
 @lru_cache
@@ -78,10 +78,14 @@ def accuracy_by_class(classes: int) -> Measure:
     def measure(out: Float[Array, "n k"], y: Int[Array, "..."]) -> Float[Array, " classes"]:
         _check_labels(out, y, "accuracy_by_class")
         of_class = jax.nn.one_hot(y, classes)
-        right = jnp.argmax(out, -1) == y
-        return right @ of_class / jnp.maximum(of_class.sum(0), 1)
+        return _right(out, y) @ of_class / jnp.maximum(of_class.sum(0), 1)
 
     return measure
+
+
+def _right(out: Array, y: Array) -> Array:
+    # The largest of NaNs is the first, so a broken network would know class 0.
+    return (jnp.argmax(out, -1) == y) & ~jnp.isnan(out).any(-1)
 
 
 def _check_labels(out: Array, y: Array, name: str) -> None:
