@@ -92,9 +92,9 @@ def _cifar_entries() -> tuple[Entry, ...]:
         *references(
             new,
             {
-                ("nearest-mean", 1000): (0.16, 0.32),
-                ("naive-bayes", 1000): (0.32, 0.64),
-                ("lda", 1000): (0.32, 0.64),
+                ("nearest-mean", 1000): (0.08, 0.04),
+                ("naive-bayes", 1000): (0.32, 0.04),
+                ("lda", 1000): (0.32, 0.16),
             },
         ),
         new.told(3e-6, 2, 1e3, TOLD_RATES),

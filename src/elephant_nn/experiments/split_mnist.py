@@ -121,7 +121,7 @@ def _mnist_entries() -> tuple[Entry, ...]:
                 ("naive-bayes", 10000): (0.32, 0.64),
             },
         ),
-        new.told(3e-6, 2, 1e3, TOLD_RATES),
+        new.told(1e-5, 1, 1e3, TOLD_RATES),
         shuffled(mlp, 1e-3, 2, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6)),
         shuffled(emlp, 1e-4, 2, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6)),
     )  # fmt: skip

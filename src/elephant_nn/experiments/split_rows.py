@@ -141,9 +141,13 @@ class Rows:
         return self.entry("sdmlp/one-pass", "SDMLP, one pass", settings, grid)
 
     def features(self, method: str, title: str, neurons: int, a: float, sigma_bias: float) -> Entry:
-        """A classifier of class statistics over random elephant features."""
+        """A classifier of class statistics over random elephant features.
+
+        Wide ones have the settings of those with 1,000 units, which sweeps chose.
+        """
         settings = {"neurons": neurons, "a": a, "sigma_bias": sigma_bias, "d": 4}
-        return self.entry(f"{method}/elephant", title, settings, SHAPES)
+        wide = neurons > 1000
+        return self.entry(f"{method}/elephant", title, settings, SHAPES, guessed=wide)
 
 
 Shape = tuple[float, float]
