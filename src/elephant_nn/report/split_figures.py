@@ -57,7 +57,7 @@ def curves(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
     widths = _found(experiment, rows)
     if not widths:
         return None
-    drawn, axes = figure(1, len(widths), 5.6 * len(widths), 5.2, sharey=True)
+    drawn, axes = figure(1, len(widths), 5.6 * len(widths), 5.6, sharey=True)
     highest = 0.0
     for ax, (neurons, found) in zip(axes, widths.items(), strict=True):
         for entry, mine in found:
@@ -73,7 +73,7 @@ def curves(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
         ax.set_xlim(0, None)
         guesses = "; * settings guessed" if any(entry.guessed for entry, _ in found) else ""
         ax.legend(
-            loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, columnspacing=1.2,
+            loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, columnspacing=1.2,
             fontsize=8.5, title=f"method (runs){guesses}", title_fontsize=8.5, frameon=False,
         )  # fmt: skip
     axes[0].set_ylim(0, min(1.0, 1.1 * highest))
