@@ -97,7 +97,7 @@ def _cifar_entries() -> tuple[Entry, ...]:
                 ("lda", 1000): (0.32, 0.16),
             },
         ),
-        new.told(3e-6, 2, 1e3, TOLD_RATES),
+        new.told(3e-7, 1, 1e2, TOLD_RATES),
         shuffled(mlp, 3e-5, 2, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6)),
         shuffled(emlp, 1e-5, 2, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6)),
     )  # fmt: skip
