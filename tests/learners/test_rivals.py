@@ -164,7 +164,12 @@ def test_ends_count_batches(ends):
 
 
 def test_a_task_without_a_whole_batch_has_no_end():
-    assert one_number(online_ewc, ends=(0, 2, 2)).init(KEY).batches == 0
+    learner = one_number(online_ewc, ends=(0, 2, 2))
+    state, stiff = learner.init(KEY), []
+    for _ in range(3):
+        state = learner.update(state, (jnp.array([[1.0]]), jnp.array([1.0])))
+        stiff.append(float(state.ewc.fisher) > 0)
+    assert stiff == [False, True, True]
 
 
 # SDMLP

@@ -1,7 +1,6 @@
 """Split CIFAR10: Table 6 and one panel of Figure 6 of the paper.
 
-Settings are what `elephant sweep` chose where its table has the row; those of other rows are
-guesses, and docs/classes.md says so.
+Settings are what `elephant sweep` chose, or those of a method's authors, unless `guessed` says so.
 """
 
 from __future__ import annotations
