@@ -4,7 +4,10 @@ from beartype import BeartypeConf, beartype
 checked = beartype(conf=BeartypeConf(is_pep484_tower=True))
 
 # What conftest gives XLA in this process; others need it too where their bits are compared.
-QUICK_TO_COMPILE = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+QUICK_TO_COMPILE = (
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
+    "--xla_cpu_use_fusion_emitters=false"
+)
 
 
 def name_of(value):
