@@ -56,7 +56,7 @@ results-classes: $(VENV)/run
 	$(BIN)/elephant sweep split-cifar10 --neurons 1000 --methods mlp-ewc --coarse --seeds 1 --finalists 4 --out "$(OUT)"
 	$(BIN)/elephant sweep split-cifar10 --neurons 1000 --methods emlp --coarse --seeds 2 --finalists 4 --out "$(OUT)"
 	$(BIN)/elephant sweep split-cifar10 --neurons 1000 --methods cnn --seeds 1 --finalists 3 --out "$(OUT)"
-	$(BIN)/elephant sweep split-cifar10 --neurons 1000 --methods cnn-ewc --coarse --seeds 1 --finalists 3 --out "$(OUT)"
+	$(BIN)/elephant sweep split-cifar10 --neurons 1000 --methods cnn-ewc --coarse --seeds 1 --finalists 6 --out "$(OUT)"
 	$(BIN)/elephant sweep split-cifar10 --neurons 1000 --methods ecnn --coarse --seeds 1 --finalists 3 --out "$(OUT)"
 	$(BIN)/elephant sweep split-cifar10 --neurons 1000 --methods $(REFERENCES) --seeds 1 --out "$(OUT)"
 	$(BIN)/elephant sweep split-cifar10 --methods mlp-ewc/boundaries --seeds 1 --finalists 3 --out "$(OUT)"

@@ -44,14 +44,14 @@ _STANDARD: Tuned = {
 """Standardised pixels are three times as wide, and so is what the units see."""
 
 _STANDARD_CIFAR: Tuned = {
-    "mlp": ({"lr": 1e-6, "E": 1}, {"lr": (3e-6, 1e-6, 3e-7, 1e-7), "E": (1, 2)}),
+    "mlp": ({"lr": 3e-6, "E": 1}, {"lr": (3e-5, 1e-5, 3e-6, 1e-6), "E": (1, 2)}),
     "emlp": (
-        {"lr": 3e-7, "E": 1, "a": 0.16, "sigma_bias": 0.32},
+        {"lr": 3e-6, "E": 1, "a": 0.32, "sigma_bias": 1.28},
         {
-            "lr": (1e-6, 3e-7, 1e-7),
+            "lr": (3e-6, 1e-6, 3e-7),
             "E": (1,),
-            "a": (0.08, 0.16, 0.32),
-            "sigma_bias": (0.16, 0.32, 0.64),
+            "a": (0.16, 0.32, 0.64),
+            "sigma_bias": (0.32, 0.64, 1.28),
         },
     ),
 }

@@ -141,13 +141,9 @@ class Rows:
         return self.entry("sdmlp/one-pass", "SDMLP, one pass", settings, grid)
 
     def features(self, method: str, title: str, neurons: int, a: float, sigma_bias: float) -> Entry:
-        """A classifier of class statistics over random elephant features.
-
-        Wide ones have the settings of those with 1,000 units, which sweeps chose.
-        """
+        """A classifier of class statistics over random elephant features."""
         settings = {"neurons": neurons, "a": a, "sigma_bias": sigma_bias, "d": 4}
-        wide = neurons > 1000
-        return self.entry(f"{method}/elephant", title, settings, SHAPES, guessed=wide)
+        return self.entry(f"{method}/elephant", title, settings, SHAPES)
 
 
 Shape = tuple[float, float]
