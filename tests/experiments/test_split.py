@@ -14,7 +14,7 @@ from elephant_nn.data.dataset import Dataset
 from elephant_nn.experiments import EXPERIMENTS, split
 from elephant_nn.experiments.split import build_learner, build_network, digits_program, summary
 from elephant_nn.report.figures import draw_figures
-from elephant_nn.report.split_figures import curves
+from elephant_nn.report.split_figures import curves, tasks_over_time
 from elephant_nn.runs.cells import Cell
 from elephant_nn.runs.program import cell_key
 from elephant_nn.runs.shard import Shard, run_shard
@@ -69,6 +69,64 @@ def test_networks_have_the_papers_sizes():
     assert weights("split-mnist", "ecnn", 10000) == 9 * 64 + 64 + dense
     dense = 16 * 16 * 64 * 1000 + 1000 + 1000 * 10
     assert weights("split-cifar10", "cnn", 1000) == 27 * 64 + 64 + dense
+
+
+SPRING = {"lr": 1e-3, "E": 2, "anchor": "average", "lambda": 1e3, "gamma": 0.9}
+BELL = {"lr": 1e-3, "E": 1, "a": 0.16, "sigma_bias": 0.32, "d": 4}
+ACTING = [
+    ("mlp", {"lr": 1e-3, "E": 1}, {"lr": 2e-3, "E": 2}),
+    ("emlp", BELL, {"lr": 2e-3, "E": 2, "a": 0.08, "sigma_bias": 0.16, "d": 6}),
+    ("ecnn", {**BELL, "filters": 4}, {"E": 2, "a": 0.08, "sigma_bias": 0.16, "d": 6}),
+    ("mlp-ewc", SPRING, {"E": 1, "anchor": "fisher", "lambda": 1e4, "gamma": 0.5}),
+    ("mlp-ewc", SPRING, {"anchor": "previous"}),
+    ("mlp-ewc/boundaries", SPRING, {"E": 1, "lambda": 1e4, "gamma": 0.5}),
+    ("flymodel", {"per_unit": 8, "lr": 0.01}, {"per_unit": 4, "lr": 0.02}),
+    ("sdmlp", {"k": 2, "switch": 50.0, "lr": 0.5, "passes": 1}, {"k": 3, "switch": 9.0, "lr": 1.0}),
+    ("lda/elephant", BELL, {"a": 0.08, "sigma_bias": 0.16, "d": 6}),
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "name", "value"),
+    [(m, settings, n, v) for m, settings, others in ACTING for n, v in others.items()],
+)
+def test_every_setting_reaches_its_learner(method, settings, name, value):
+    dataset = load("digits")
+    x = jnp.asarray(dataset.x_train[:80] / 255.0, jnp.float32).reshape(4, 20, 8, 8, 1)
+    y = jnp.asarray(dataset.y_train[:80]).reshape(4, 20)
+
+    def predicted(settings):
+        cell = Cell.of("split-digits", method, {"neurons": 30, **settings}, 0)
+        learner = build_learner(method, dict(cell.static), cell.floats, dataset, (2, 3))
+        state, _ = jax.lax.scan(
+            lambda state, batch: (learner.update(state, batch), None),
+            learner.init(jax.random.key(0)),
+            (x, y),
+        )
+        return np.asarray(learner.predict(state, x[0]))
+
+    assert np.abs(predicted({**settings, name: value}) - predicted(settings)).max() > 1e-6
+
+
+@pytest.mark.parametrize("method", ["mlp", "emlp", "cnn", "ecnn", "convmixer", "econvmixer"])
+def test_twins_differ_in_the_last_hidden_layer(method):
+    network = build_network(method, {"neurons": 30, "d": 4}, BELL, images((8, 8, 1)))
+    x = jnp.asarray(images((8, 8, 1)).x_train / 255.0, jnp.float32)
+    h = network.features(network.init(jax.random.key(0)), x)
+    assert h.shape == (20, 30)
+    bells = bool((h > 0).all() and (h <= 1).all())
+    assert bells == method.startswith("e")
+    assert bells or bool((h == 0).any())
+
+
+def test_seeds_differ_in_weights_and_in_the_order_of_samples():
+    program = digits_program("mlp", {"neurons": 20, "E": 1, "batch": 10})
+    starts = [
+        program.init(cell_key("split-digits", seed), {"lr": jnp.array(1e-3)}) for seed in (0, 1)
+    ]
+    (one, rows), (other, other_rows) = starts
+    assert not np.array_equal(rows, other_rows)
+    assert not np.array_equal(one.params[0]["w"], other.params[0]["w"])
 
 
 RATES = {"lr": (3e-6, 1e-6, 3e-7, 1e-7, 3e-8, 1e-8), "E": (1, 2)}
@@ -199,8 +257,6 @@ def test_a_shuffled_stream_has_no_tasks_to_forget(tmp_path):
     assert row["accuracy"] > run("emlp", EMLP, tmp_path=tmp_path)[0]["accuracy"]
     assert row["accuracy_curve"][3] > 0.3  # all classes come from the beginning
     assert "forgetting" not in row
-    with pytest.raises(ValueError, match="one pass, got passes = 2"):
-        digits_program("emlp/shuffled", {**EMLP, "order": "shuffled", "passes": 2})
 
 
 def test_the_number_of_filters_is_a_setting():
@@ -256,32 +312,53 @@ def test_boundaries_are_for_rows_that_say_so(tmp_path):
     assert told["learning_accuracy"] < free["learning_accuracy"] - 0.3
 
 
-def test_a_task_of_few_batches_has_no_empty_piece():
-    assert split._pieces([2, 7]) == [1, 2, 3, 4, 6, 7]
+def test_every_task_has_as_many_pieces():
+    assert split._pieces([8, 10, 22]) == [2, 4, 6, 8, 8, 9, 10, 10, 13, 16, 19, 22]
 
 
-def test_both_figures_are_drawn(tmp_path):
+@pytest.fixture
+def drawn_rows():
     experiment = EXPERIMENTS["split-digits"]
     rows = []
     for entry in experiment.entries:
         if entry.method not in ("emlp", "flymodel"):
             continue
-        (cell,) = experiment.cells(entry, [entry.settings], [0])
-        points = 5 if entry.method == "flymodel" else 20
-        rows.append(
-            {
-                "method": entry.method,
-                "hyper": json.dumps(cell.hyper, sort_keys=True),
-                "seed": 0,
-                "status": "ok",
-                "accuracy": 0.5,
-                "accuracy_curve": np.linspace(0.1, 0.5, points).tolist(),
-                "batches": np.linspace(1, 100, points).astype(int).tolist(),
-                "task_accuracy": np.full((points, 5), 0.5).tolist(),
-            }
-        )
-    assert len(rows) >= 2
-    drawn = draw_figures("split-digits", pl.DataFrame(rows, infer_schema_length=None), tmp_path)
+        points = 5 if entry.method == "flymodel" else 20  # once, or four times a task
+        for cell in experiment.cells(entry, [entry.settings], [0, 1, 2]):
+            # after moment m of its three runs .1 or .3 + m / 100 is known of each task; one failed
+            known = 0.1 + 0.2 * cell.seed + np.arange(points) / 100
+            rows.append(
+                {
+                    "method": entry.method,
+                    "hyper": json.dumps(cell.hyper, sort_keys=True),
+                    "seed": cell.seed,
+                    "status": "diverged" if cell.seed == 2 else "ok",
+                    "accuracy": known[-1],
+                    "accuracy_curve": known.tolist(),
+                    "batches": (np.arange(1, points + 1) * 100 // points).tolist(),
+                    "task_accuracy": np.tile(known[:, None], 5).tolist(),
+                }
+            )
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def test_both_figures_are_drawn(drawn_rows, tmp_path):
+    drawn = draw_figures("split-digits", drawn_rows, tmp_path)
     assert [figure.png.stem for figure in drawn] == ["split-digits-curves", "split-digits-tasks"]
-    labels = [line.get_label() for line in curves(experiment, pl.DataFrame(rows)).axes[0].lines]
-    assert {"EMLP (1)", "FlyModel (1)"} <= set(labels)
+
+
+def test_curves_are_means_of_finished_runs_with_tasks_marked(drawn_rows):
+    ax = curves(EXPERIMENTS["split-digits"], drawn_rows).axes[0]
+    lines = {line.get_label(): line for line in ax.lines}
+    np.testing.assert_allclose(lines["EMLP (2)"].get_ydata(), 0.2 + np.arange(20) / 100)
+    np.testing.assert_allclose(lines["FlyModel (2)"].get_ydata(), 0.2 + np.arange(5) / 100)
+    marks = [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == ":"]
+    assert marks == [20, 40, 60, 80]
+
+
+def test_maps_show_what_was_known_when_a_task_ended(drawn_rows):
+    drawn = tasks_over_time(EXPERIMENTS["split-digits"], drawn_rows)
+    for ax in drawn.axes[:2]:
+        fly = ax.get_title().startswith("FlyModel")
+        expected = [f"{0.2 + m / 100:.2f}" for m in (range(5) if fly else range(3, 20, 4))]
+        assert [text.get_text() for text in ax.texts] == expected * 5

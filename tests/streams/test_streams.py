@@ -34,6 +34,14 @@ def test_the_sine_is_the_papers():
     assert stream.contract == Contract(passes=1, task_boundary=False)
 
 
+def test_an_order_that_is_too_short_is_refused():
+    stream = dataclasses.replace(sine_stream(), shown=600, order=shuffled)
+    learner = gradient(mlp((1, 5, 1)), optax.sgd(0.1))
+    for way in ({"evaluate_every": 200}, {"evaluate_at": [300]}):
+        with pytest.raises(ValueError, match="gives 200 rows, but 600 batches of 1 need 600"):
+            learn(learner, stream, KEY, **way)
+
+
 def test_learn_is_the_loop_one_would_write():
     stream = function_stream(jnp.cos, 0, 1, samples=7, test_samples=11)
     network = emlp((1, 30, 1), a=0.2, sigma_bias=0.5)

@@ -61,6 +61,12 @@ class Stream:
         return (len(self.x) if self.shown is None else self.shown) // self.batch_size
 
     def batch(self, order: Int[Array, " n"], step: Int[Array, ""]) -> Batch:
+        if len(order) < self.steps * self.batch_size:
+            raise ValueError(
+                f"the stream's order gives {len(order)} rows, but {self.steps} batches of "
+                f"{self.batch_size} need {self.steps * self.batch_size}; set `shown` to what it "
+                "gives, or let it repeat rows"
+            )
         rows = jax.lax.dynamic_slice_in_dim(order, step * self.batch_size, self.batch_size)
         return self.transform(self.x[rows]), self.y[rows]
 
