@@ -103,11 +103,11 @@ def test_other_forms_act(anchor, updates):
     assert away(held) < 0.9 * away(free)
 
 
-def one_number(ewc, **settings):
+def one_number(ewc, decay=0.5, **settings):
     """A 'network' of one weight; the loss is (w x - y)^2 / 2, its slope (w x - y) x."""
     network = Network(lambda key: jnp.array(0.0), lambda w, x: w * x[:, 0], lambda w, h: h[:, None])
     loss = lambda out, y: jnp.mean((out[:, 0] - y) ** 2) / 2
-    return ewc(network, optax.sgd(0.1), loss, weight=2.0, decay=0.5, **settings)
+    return ewc(network, optax.sgd(0.1), loss, weight=2.0, decay=decay, **settings)
 
 
 def test_the_fisher_anchor_by_hand():
@@ -127,9 +127,21 @@ def test_the_fisher_anchor_by_hand():
 
 
 def test_the_average_anchor_by_hand():
-    learner = one_number(streaming_ewc, anchor="average")
+    learner = one_number(streaming_ewc, decay=0.8, anchor="average")
     state = learner.update(learner.init(KEY), (jnp.array([[1.0]]), jnp.array([1.0])))
-    assert state.anchor == pytest.approx(0.5 * 0.0 + 0.5 * 0.1)
+    # slope -1, no Fisher yet: w = .1, F = 1, a fifth of the way to w: the anchor is .02
+    assert (state.params, state.fisher, state.anchor) == pytest.approx((0.1, 1.0, 0.02))
+    state = learner.update(state, (jnp.array([[1.0]]), jnp.array([0.1])))
+    # slope 0, the spring pulls: w = .1 - .1 * 2 * 1 * (.1 - .02)
+    assert (state.params, state.fisher) == pytest.approx((0.084, 0.8))
+    assert state.anchor == pytest.approx(0.8 * 0.02 + 0.2 * 0.084)
+
+
+def test_the_fisher_information_is_the_last_steps():
+    learner = one_number(streaming_ewc, anchor="previous", updates=2)
+    state = learner.update(learner.init(KEY), (jnp.array([[1.0]]), jnp.array([1.0])))
+    # slope -1: w = .1; slope -.9: w = .19
+    assert (state.params, state.fisher) == pytest.approx((0.19, 0.81))
 
 
 def test_unknown_anchors_are_named():
@@ -206,6 +218,17 @@ def test_units_switch_as_they_are_used():
     later = learner.update(state, batches()[0])
     used = int((later.counts - state.counts).sum())
     assert used < 50 * 15  # most units are inhibited by now: a few a sample
+
+
+@pytest.mark.parametrize(("used", "inhibition"), [(0, -1.0), (100, 0.0), (200, 1.0), (900, 1.0)])
+def test_a_unit_is_as_inhibitory_as_it_was_used(used, inhibition):
+    learner = sdmlp(64, 40, 10, k=3, switch=200.0, passes=1)
+    state = learner.init(KEY)._replace(counts=jnp.full(40, used))
+    (x, _), (hidden, output) = batches()[0], state.weights
+    x = jax.nn.relu(x)
+    values = jax.nn.relu(x / jnp.linalg.norm(x, axis=1, keepdims=True) @ hidden)
+    expected = top_k_inhibited(values, 3, jnp.full(40, inhibition)) @ output
+    np.testing.assert_allclose(learner.predict(state, x), expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("scale", "clipped"), [(1.0, False), (20.0, True)])
@@ -325,3 +348,19 @@ def test_running_sums_give_what_scikit_learn_computes_at_once(learner, reference
     reference.fit(X[:1000], Y[:1000])
     ours = np.argmax(learner.predict(state, jnp.array(X[1000:] + offset)), 1)
     assert np.mean(ours == reference.predict(X[1000:])) > 0.99
+
+
+@pytest.mark.parametrize("name", ["naive Bayes", "LDA"])
+def test_frequent_classes_are_likelier(name):
+    rare = (Y >= 5) & (np.arange(len(Y)) % 8 > 0)
+    x, y = X[~rare], Y[~rare]
+    if name == "LDA":
+        learner = streaming_lda(RAW_INPUTS, 64, 10, shrinkage=0.1)
+        reference = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.1)
+    else:
+        learner = naive_bayes(RAW_INPUTS, 64, 10, floor=0.5)
+        within = np.mean([x[y == c].var(0) for c in range(10)])
+        reference = GaussianNB(var_smoothing=0.5 * within / x.var(0).max())
+    state = after(learner, [(jnp.array(x), jnp.array(y))])
+    ours = jax.nn.log_softmax(learner.predict(state, jnp.array(X)))
+    np.testing.assert_allclose(ours, reference.fit(x, y).predict_log_proba(X), atol=0.05)

@@ -31,7 +31,11 @@ def squared_error(out: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Arr
 
 
 def cross_entropy(out: Float[Array, "n k"], y: Int[Array, " n"]) -> Float[Array, ""]:
-    """Mean over the batch of the softmax cross-entropy over all classes."""
+    """Mean over the batch of the softmax cross-entropy over all classes.
+
+    Labels must lie between 0 and k - 1, which compiled code cannot check: -1 would train the last
+    class, k no class at all. Streams made of data sets have been checked.
+    """
     return optax.softmax_cross_entropy_with_integer_labels(out, y).mean()
 
 
