@@ -83,6 +83,11 @@ class Quiet(SimpleHTTPRequestHandler):
         pass
 
     def do_GET(self):
+        if "locked" in self.path:
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="locked"')
+            self.end_headers()
+            return None
         if "nonsense" in self.path:
             self.wfile.write(b"not a reply\r\n\r\n")
             return None
@@ -329,6 +334,20 @@ def test_a_python_package_is_read_by_pip_without_installing_it(tmp_path, monkeyp
         Package("pip", "no-such-package", "1.0", ()).get(print)
     with pytest.raises(DataError, match="not the archive that was expected"):
         Package("pip", "tiny-digits", "1.0", ("tiny_digits/absent",)).get(print)
+
+
+def test_an_index_that_asks_for_a_password_is_an_error_not_a_question(served, monkeypatch):
+    monkeypatch.setenv("PIP_INDEX_URL", f"{served}/locked")
+    monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
+    stdin, (keyboard, screen) = os.dup(0), os.openpty()
+    os.dup2(screen, 0)
+    try:
+        with pytest.raises(DataError, match="pip said"):
+            Package("pip", "tiny-digits", "1.0", ()).get(print)
+    finally:
+        os.dup2(stdin, 0)
+        for handle in (stdin, keyboard, screen):
+            os.close(handle)
 
 
 def test_what_a_killed_fetch_left_behind_goes_with_the_next(tmp_path, monkeypatch):

