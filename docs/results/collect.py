@@ -7,9 +7,13 @@ The Makefile's results, results-classes and results-rl call it, with the command
 Documents quote the tables between marks, `<!-- split-mnist -->` and `<!-- /split-mnist -->`.
 """
 
+import fcntl
 import io
+import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
@@ -34,6 +38,17 @@ DOCUMENTS = {"classes.md": CLASSES, "rl.md": TASKS}
 """Which tables they quote."""
 
 README_METHODS = ("mlp", "mlp-ewc", "emlp", "cnn", "ecnn")
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Wait for others that collect: rows are read, added to and written whole."""
+    folder = os.open(HERE, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def collect(store: Path) -> None:
@@ -112,5 +127,6 @@ if __name__ == "__main__":
     if "--restore" in sys.argv:
         restore(Path(sys.argv[-1]))
     else:
-        collect(Path(sys.argv[-1]))
-        quote()
+        with alone():
+            collect(Path(sys.argv[-1]))
+            quote()

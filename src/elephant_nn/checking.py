@@ -107,7 +107,7 @@ def _check_prediction(
         "a class, not the label",
     )
     _require(
-        first.ndim < 2 or not _classes(y) > first.shape[-1] > 1,
+        first.ndim < 2 or first.shape[-1] >= _classes(y),
         f"predict gave {first.shape[-1]} outputs for labels of {_classes(y)} classes",
     )
     _require(_same(first, second), "predict gave two answers for one question")
