@@ -176,6 +176,9 @@ def test_finalists_are_compared_on_all_their_seeds():
     assert best_setting(frame(*all_diverge), SMALL, GRID).hyper == THIRD
     best_is_not_there = swept(first=(0.2, 0.2, 0.2), second=(0.1,), third=(0.3,))
     assert best_setting(frame(*best_is_not_there), SMALL, GRID).hyper == SECOND
+    larger_sweep_begun = swept(first=(0.2,), second=(0.1, 0.9, 0.9), third=(0.3, 0.0, 0.0))
+    choice = best_setting(frame(*larger_sweep_begun), SMALL, GRID)
+    assert (choice.hyper, choice.summary.runs) == (SECOND, 3)
 
 
 def test_seeds_of_some_finalists_do_not_change_who_they_are():

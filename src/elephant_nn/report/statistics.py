@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -217,9 +218,10 @@ def best_setting(rows: pl.DataFrame, experiment: Experiment, entry: Entry) -> Ch
     """The setting with the best mean of the first metric on the seeds kept for choosing.
 
     All settings of the grid are compared on the same seeds, those that every one of them has; a
-    setting with a diverged run among them is not eligible. Settings that were run on more seeds,
-    the best among them, are finalists: they are compared once more on all seeds that they share
-    (if all diverge there, the best of the others is left).
+    setting with a diverged run among them is not eligible. If the best few of them were run on more
+    seeds, they are finalists: they are compared once more on all seeds that they share (if all
+    diverge there, the best of the others is left). More seeds of others count for nothing: they may
+    be the beginning of a larger sweep.
     Where the whole grid is not complete, the coarse one decides; None while that is not either.
     """
     metric = experiment.metrics[0]
@@ -228,9 +230,11 @@ def best_setting(rows: pl.DataFrame, experiment: Experiment, entry: Entry) -> Ch
         if ranked:
             tried = _tried(rows, experiment, entry, coarse)
             least = min(len(mine) for _, mine in tried)
-            finalists = [(hyper, mine) for hyper, mine in tried if len(mine) > least]
-            if any(hyper == ranked[0][0] for hyper, _ in finalists):
-                others = [pair for pair in ranked if pair[0] not in [h for h, _ in finalists]]
+            more = [(hyper, mine) for hyper, mine in tried if len(mine) > least]
+            ahead = [h for h, _ in takewhile(lambda pair: pair[0] in [h for h, _ in more], ranked)]
+            finalists = [(hyper, mine) for hyper, mine in more if hyper in ahead]
+            if finalists:
+                others = ranked[len(finalists) :]
                 ranked = _ranked(finalists, metric.name, metric.better) or others
             if ranked:
                 return Choice(*ranked[0], coarse, _peeked(rows, experiment, entry, coarse))
