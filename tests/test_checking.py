@@ -112,6 +112,12 @@ BROKEN = {
             state, (batch[0] / jnp.linalg.norm(batch[0]), batch[1])
         ),
     ),
+    "not finite after two batches, in what predict gave": replace(
+        GOOD, predict=lambda state, x: GOOD.predict(state, x) * jnp.nan
+    ),
+    "predict must give an array, got list": replace(
+        GOOD, predict=lambda state, x: GOOD.predict(state, x).tolist()
+    ),
     "gave 1 rows for 64 inputs": replace(GOOD, predict=lambda state, x: GOOD.predict(state, x)[:1]),
 }
 
@@ -126,6 +132,11 @@ def test_too_few_outputs_and_what_is_not_finite_are_named():
     narrow = gradient(mlp((64, 50, 2)), RMS, cross_entropy)
     with pytest.raises(AssertionError, match="gave 2 outputs for labels of 10 classes"):
         check_learner(narrow)
+    single = gradient(mlp((64, 50, 1)), RMS, lambda out, y: jnp.mean(out**2))
+    with pytest.raises(AssertionError, match="gave 1 outputs for labels of 10 classes"):
+        check_learner(single)
+    with pytest.raises(ValueError, match="labels must be 0 or more, got -1"):
+        check_learner(LEARNERS["mlp"], np.zeros((16, 64)), np.full(16, -1))
     with pytest.raises(ValueError, match="x and y must be finite"):
         check_learner(LEARNERS["mlp"], np.full((16, 64), np.nan), np.zeros(16, int))
 

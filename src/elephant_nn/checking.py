@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, Num
 
 from elephant_nn.data.loading import digits
-from elephant_nn.learners.learner import Learner, State
+from elephant_nn.learners.learner import Learner, State, check_kind
 
 
 def check_learner(
@@ -30,16 +30,14 @@ def check_learner(
     * states and predictions stay finite on odd inputs: zeros, one sample over and over, one label
       over and over, and inputs a thousand times too large.
 
+    What a learner hides from JAX, in a callback or a global, it cannot see.
+
     Args:
         x: a batch of 16 samples or more like those it will see; default: 8x8 digits in [0, 1].
         y: their labels or targets.
         key: what to initialise it with; default: `jax.random.key(0)`.
     """
-    if not isinstance(learner, Learner):
-        raise TypeError(
-            f"check_learner: needs a Learner, got {type(learner).__name__}; gradient(network, "
-            "optimiser, loss) makes one of a network, Learner(init, update, predict) of functions"
-        )
+    check_kind("check_learner", learner)
     if (x is None) != (y is None):
         raise ValueError("check_learner: give both x and y, or neither")
     ours = x is None
@@ -51,6 +49,8 @@ def check_learner(
         raise ValueError(
             f"check_learner: x and y must have the same length, 16 or more, got {len(x)}, {len(y)}"
         )
+    if jnp.issubdtype(y.dtype, jnp.integer) and y.ndim == 1 and int(y.min()) < 0:
+        raise ValueError(f"check_learner: labels must be 0 or more, got {int(y.min())}")
     if not (jnp.isfinite(x).all() and jnp.isfinite(y).all()):
         raise ValueError("check_learner: x and y must be finite; odd inputs are made from them")
     key = jax.random.key(0) if key is None else key
@@ -100,6 +100,10 @@ def _check_prediction(
 ) -> None:
     before = _copy(state)
     first, second = learner.predict(state, x), learner.predict(state, x)
+    _require(
+        isinstance(first, jax.Array), f"predict must give an array, got {type(first).__name__}"
+    )
+    _assert_finite(first, "two batches, in what predict gave")
     _require(len(first) == len(x), f"predict gave {len(first)} rows for {len(x)} inputs")
     _require(
         first.ndim == 2 or not _classes(y),

@@ -530,6 +530,32 @@ def test_a_folder_of_pictures(tmp_path):
         load(str(tmp_path))
 
 
+def test_a_header_that_promises_too_much_is_a_damaged_file(tmp_path):
+    header = io.BytesIO()
+    claim = {"descr": "<f8", "fortran_order": False, "shape": (10**13, 5)}
+    np.lib.format.write_array_header_1_0(header, claim)
+    with zipfile.ZipFile(tmp_path / "own.npz", "w") as archive:
+        for name in ("x_train", "y_train", "x_test", "y_test"):
+            archive.writestr(f"{name}.npy", header.getvalue())
+    with pytest.raises(
+        DataError, match=r"own.npz is not an \.npz of plain arrays: Unable to alloc"
+    ):
+        load(tmp_path / "own.npz")
+
+
+def test_pictures_stand_as_the_camera_was_held(tmp_path):
+    grey_pictures(tmp_path, "L", 100)
+    lying = Image.fromarray(np.array([[0, 50, 100], [150, 200, 250]], np.uint8)).rotate(
+        90, expand=1
+    )
+    about = Image.Exif()
+    about[0x0112] = 6  # turned a quarter clockwise it is as it was
+    lying.save(tmp_path / "train" / "2" / "0.png", exif=about)
+    pictures = load(tmp_path).x_train
+    assert pictures.shape == (3, 2, 3, 1)
+    np.testing.assert_array_equal(pictures[1, ..., 0], [[0, 50, 100], [150, 200, 250]])
+
+
 def grey_pictures(folder, mode, value):
     for part in ("train", "test"):
         for label in ("2", "10"):
@@ -618,8 +644,10 @@ def test_the_data_command(capsys):
     assert "elephant data fetch mnist" in capsys.readouterr().out
     assert main(["data", "check", "mnist", "--from", "/nonexistent"]) == 2
     assert "--from is for `elephant data fetch`" in capsys.readouterr().err
-    assert main(["data", "check", "nowhere.npz"]) == 1
-    assert "no data set, file or folder 'nowhere.npz'" in capsys.readouterr().err
+    assert main(["data", "check", "nowhere.npz", "digits"]) == 1
+    said = capsys.readouterr()
+    assert "no data set, file or folder 'nowhere.npz'" in said.err
+    assert "digits: ready" in said.out
     assert main(["data", "fetch"]) == 2
     assert main(["data", "fetch", "mnits"]) == 2
     assert "did you mean mnist?" in capsys.readouterr().err

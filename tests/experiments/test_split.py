@@ -333,6 +333,7 @@ def drawn_rows():
                     "hyper": json.dumps(cell.hyper, sort_keys=True),
                     "seed": cell.seed,
                     "status": "diverged" if cell.seed == 2 else "ok",
+                    "class_statistics": entry.method == "flymodel",
                     "accuracy": known[-1],
                     "accuracy_curve": known.tolist(),
                     "batches": (np.arange(1, points + 1) * 100 // points).tolist(),
@@ -351,7 +352,9 @@ def test_curves_are_means_of_finished_runs_with_tasks_marked(drawn_rows):
     ax = curves(EXPERIMENTS["split-digits"], drawn_rows).axes[0]
     lines = {line.get_label(): line for line in ax.lines}
     np.testing.assert_allclose(lines["EMLP (2)"].get_ydata(), 0.2 + np.arange(20) / 100)
-    np.testing.assert_allclose(lines["FlyModel (2)"].get_ydata(), 0.2 + np.arange(5) / 100)
+    np.testing.assert_allclose(
+        lines["FlyModel, class statistics (2)"].get_ydata(), 0.2 + np.arange(5) / 100
+    )
     marks = [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == ":"]
     assert marks == [20, 40, 60, 80]
 

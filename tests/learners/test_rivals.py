@@ -316,6 +316,18 @@ def test_classes_that_never_came_are_never_predicted(learner):
             lambda: streaming_ewc(mlp((64, 9, 10)), optax.sgd(0.1), weight=5, decay=2.0),
             "decay must be betw",
         ),
+        (
+            lambda: streaming_ewc(mlp((64, 9, 10)), optax.sgd(1), weight=5, decay=np.float32(2)),
+            "decay must be betw",
+        ),
+        (
+            lambda: streaming_ewc(mlp((64, 9, 10)), optax.sgd(1), weight=np.inf, decay=0.9),
+            "weight must be 0 or more, and finite, got inf",
+        ),
+        (lambda: sdmlp(64, 30, 10, lr=-1.0), "lr must be 0 or more, got -1"),
+        (lambda: flymodel(64, 0, 10), "neurons must be 1 or more, got 0"),
+        (lambda: naive_bayes(RAW_INPUTS, 64, 10, floor=-1.0), "floor must be 0 or more, got -1"),
+        (lambda: streaming_lda(RAW_INPUTS, 64, 10, shrinkage=2.0), "between 0 and 1, got 2"),
     ],
 )
 def test_senseless_settings_are_refused(make, message):

@@ -107,6 +107,7 @@ def test_shuffled_shows_every_sample_once():
         (([], []), "at least one row"),
         (([1.0], [1.0], [1.0]), "both test_x and test_y"),
         (([1.0], [1.0], [[1.0, 2.0]], [1.0]), "must have the columns of x and y"),
+        (([1.0], ["cat"]), "y must be numbers .* labels of classes are for from_arrays"),
     ],
 )
 def test_bad_arrays_are_named(arrays, message):
@@ -127,6 +128,18 @@ def test_a_stream_refuses_what_it_does_not_grant():
         learn(greedy, sine_stream(), KEY)
 
 
+def test_what_is_no_learner_stream_or_key_is_named():
+    bare = inspect.unwrap(learn)  # without the check of types that tests have
+    network, stream = mlp((1, 3, 1)), sine_stream()
+    learner = gradient(network, optax.sgd(0.1))
+    with pytest.raises(TypeError, match="learn: needs a Learner, got Network"):
+        bare(network, stream, KEY)
+    with pytest.raises(TypeError, match="needs a Stream, got tuple; class_incremental gives two"):
+        bare(learner, (stream, "tasks"), KEY)
+    with pytest.raises(TypeError, match=r"must be a JAX key, like jax.random.key\(3\)"):
+        bare(learner, stream, np.int64(3))
+
+
 def test_measuring_at_moments_is_measuring_there():
     x = np.linspace(0, 1, 20)
     stream = array_stream(x, x**2, batch_size=2)
@@ -139,8 +152,9 @@ def test_measuring_at_moments_is_measuring_there():
     _, twice = learn(learner, stream, key, evaluate_at=(0, 3, 3))
     assert twice.shape == (4,)
     assert twice[1] == twice[2]
-    with pytest.raises(ValueError, match="batches from 0 to 10"):
-        learn(learner, stream, key, evaluate_at=(11,))
+    for moments in ((11,), (5, 3), (2.5,)):
+        with pytest.raises(ValueError, match="batches from 0 to 10 in ascending order"):
+            inspect.unwrap(learn)(learner, stream, key, evaluate_at=moments)
 
 
 def test_accuracy_by_class():

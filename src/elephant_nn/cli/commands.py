@@ -259,12 +259,16 @@ def data(
     for name in names or tuple(CATALOG):
         there = name in CATALOG and cache_file(name).exists()
         if name not in (BUILT_IN, *CATALOG):
-            mine = load(name)
-            print(
-                f"{name}: whole, {len(mine.x_train):,} samples to learn from and "
-                f"{len(mine.x_test):,} to test on, each of shape {mine.x_train.shape[1:]}, "
-                f"{mine.classes} class{'es' * (mine.classes > 1)}"
-            )
+            try:
+                mine = load(name)
+                print(
+                    f"{name}: whole, {len(mine.x_train):,} samples to learn from and "
+                    f"{len(mine.x_test):,} to test on, each of shape {mine.x_train.shape[1:]}, "
+                    f"{mine.classes} class{'es' * (mine.classes > 1)}"
+                )
+            except DataError as error:
+                print(f"elephant: {error}", file=sys.stderr)
+                missing += 1
         elif name == BUILT_IN:
             print(f"{name}: ready, it ships with scikit-learn")
         elif cached(CATALOG[name]) is not None and source is None:

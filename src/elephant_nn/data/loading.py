@@ -151,7 +151,8 @@ def from_pictures(folder: Path) -> Dataset:
     """Pictures in `train/<class>/` and `test/<class>/`, all of one size, in any format of Pillow.
 
     Grey ones have one channel, unless there are coloured ones among them; then all have three.
-    Sixteen bits of grey stay what they are, as float32; hidden files are passed over.
+    Sixteen bits of grey stay what they are, as float32; a camera's note of how it was held is
+    followed; hidden files are passed over.
     """
     files = {part: _files(folder / part) for part in ("train", "test")}
     looks = {path: _look(path) for paths in files.values() for path in paths}
@@ -207,8 +208,6 @@ class _Look(NamedTuple):
 def _look(path: Path) -> _Look:
     with _opened(path) as picture:
         mode = picture.mode
-        if getattr(picture, "n_frames", 1) > 1:
-            raise DataError(f"{path} has {picture.n_frames} frames; save each as a file")
         if mode.startswith("I;16"):
             return _Look(picture.size, 16, coloured=False)
         if mode in ("I", "F"):
@@ -235,11 +234,13 @@ def _pixels(path: Path, channels: int) -> np.ndarray:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    from PIL import Image
+    from PIL import Image, ImageOps
 
     try:
         with Image.open(path) as picture:
-            yield picture
+            if (frames := getattr(picture, "n_frames", 1)) > 1:
+                raise DataError(f"{path} has {frames} frames; save each as a file")
+            yield ImageOps.exif_transpose(picture) if "exif" in picture.info else picture
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise DataError(
             f"{path} cannot be read as a picture: {error}; mend it or take it away"

@@ -30,6 +30,7 @@ DAMAGED = (
     SyntaxError,
     EOFError,
     OSError,
+    MemoryError,
     struct.error,
     zlib.error,
     lzma.LZMAError,

@@ -1,5 +1,6 @@
 """Elastic weight consolidation: with every batch as a task of its own, and told where tasks end."""
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -8,8 +9,8 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, ArrayLike
 
-from elephant_nn.learners.gradient import Loss, squared_error
-from elephant_nn.learners.learner import Batch, Contract, Learner
+from elephant_nn.learners.gradient import Loss, check_steps, squared_error
+from elephant_nn.learners.learner import Batch, Contract, Learner, outside
 from elephant_nn.networks import Network, Params, trained
 
 ANCHORS = ("previous", "fisher", "average")
@@ -52,7 +53,8 @@ def streaming_ewc(
     """
     if anchor not in ANCHORS:
         raise ValueError(f"streaming_ewc: anchor must be one of {ANCHORS}, got {anchor!r}")
-    _check_spring("streaming_ewc", weight, decay, updates)
+    check_steps("streaming_ewc", optimiser, updates)
+    _check_spring("streaming_ewc", weight, decay)
     steps = _steps(network, optimiser, loss, weight, updates)
 
     def init(key: Array) -> EwcState:
@@ -105,7 +107,8 @@ def online_ewc(
     Args:
         ends: how many batches had been shown when each task ended: `Tasks.ends`.
     """
-    _check_spring("online_ewc", weight, decay, updates)
+    check_steps("online_ewc", optimiser, updates)
+    _check_spring("online_ewc", weight, decay)
     if not any(end > 0 for end in ends) or any(end != int(end) or end < 0 for end in ends):
         raise ValueError(
             "online_ewc: ends must say after how many batches each task ended, as Tasks.ends does, "
@@ -138,12 +141,10 @@ def online_ewc(
     return Learner(init, update, predict, needs=Contract(task_boundary=True))
 
 
-def _check_spring(name: str, weight: ArrayLike, decay: ArrayLike, updates: int) -> None:
-    if updates < 1:
-        raise ValueError(f"{name}: updates must be 1 or more, got {updates}")
-    if isinstance(weight, int | float) and not weight >= 0:
-        raise ValueError(f"{name}: weight must be 0 or more, got {weight}")
-    if isinstance(decay, int | float) and not 0 <= decay <= 1:
+def _check_spring(name: str, weight: ArrayLike, decay: ArrayLike) -> None:
+    if outside(weight, 0, sys.float_info.max):
+        raise ValueError(f"{name}: weight must be 0 or more, and finite, got {weight}")
+    if outside(decay, 0, 1):
         raise ValueError(f"{name}: decay must be between 0 and 1, got {decay}")
 
 

@@ -36,6 +36,8 @@ def flymodel(
     boundaries are needed, contrary to what the paper's table says. What is kept is a statistic of
     each class. Unseen classes are never predicted.
     """
+    if neurons < 1:
+        raise ValueError(f"flymodel: neurons must be 1 or more, got {neurons}")
     per_unit = min(64, max(1, inputs // 4)) if per_unit is None else per_unit
     if not 1 <= per_unit < max(inputs, 2):
         raise ValueError(

@@ -1,5 +1,6 @@
 """The plain learner: gradient steps on each batch as it comes."""
 
+import numbers
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -36,7 +37,21 @@ def cross_entropy(out: Float[Array, "n k"], y: Int[Array, " n"]) -> Float[Array,
     Labels must lie between 0 and k - 1, which compiled code cannot check: -1 would train the last
     class, k no class at all. Streams made of data sets have been checked.
     """
+    if not jnp.issubdtype(y.dtype, jnp.integer):
+        raise TypeError(
+            f"cross_entropy: labels must be whole numbers, got {y.dtype}; from_arrays and "
+            "class_incremental make a stream of labels, array_stream one of targets"
+        )
     return optax.softmax_cross_entropy_with_integer_labels(out, y).mean()
+
+
+def check_steps(name: str, optimiser: Any, updates: int) -> None:
+    if not (hasattr(optimiser, "init") and hasattr(optimiser, "update")):
+        raise TypeError(
+            f"{name}: optimiser must be one of optax's, like optax.adam(1e-3), got {optimiser!r}"
+        )
+    if not isinstance(updates, numbers.Integral) or updates < 1:
+        raise ValueError(f"{name}: updates must be a whole number, 1 or more, got {updates}")
 
 
 def gradient(
@@ -56,8 +71,7 @@ def gradient(
     The optimiser's state is carried along the whole stream, never reset.
     """
 
-    if updates < 1:
-        raise ValueError(f"gradient: updates must be 1 or more, got {updates}")
+    check_steps("gradient", optimiser, updates)
 
     def objective(params: Params, batch: Batch) -> tuple[Array, Params]:
         x, y = batch

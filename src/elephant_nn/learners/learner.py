@@ -1,10 +1,13 @@
 """What every learner is, and what it may ask of the stream."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
-from jaxtyping import Array, Key
+import jax
+import numpy as np
+from jaxtyping import Array, ArrayLike, Key
 
 State = Any
 Batch = tuple[Array, Array]
@@ -45,3 +48,18 @@ class Learner:
     update: Callable[[State, Batch], State]
     predict: Callable[[State, Array], Array]
     needs: Contract = Contract()
+
+
+def outside(value: ArrayLike, lowest: float, highest: float = math.inf) -> bool:
+    """Whether a number is known, while a program is traced, not to lie between two others."""
+    if isinstance(value, jax.core.Tracer):
+        return False
+    return not bool(np.all((lowest <= np.asarray(value)) & (np.asarray(value) <= highest)))
+
+
+def check_kind(name: str, learner: Any) -> None:
+    if not isinstance(learner, Learner):
+        raise TypeError(
+            f"{name}: needs a Learner, got {type(learner).__name__}; gradient(network, "
+            "optimiser, loss) makes one of a network, Learner(init, update, predict) of functions"
+        )

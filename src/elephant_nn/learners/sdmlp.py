@@ -1,5 +1,6 @@
 """SDMLP (Bricken et al. 2023): a sparse, non-negative network that learns over many passes."""
 
+import sys
 from typing import NamedTuple
 
 import jax
@@ -8,7 +9,7 @@ from jaxtyping import Array, ArrayLike, Float, Int
 
 from elephant_nn.activations import fan_in_uniform
 from elephant_nn.learners.gradient import cross_entropy
-from elephant_nn.learners.learner import Batch, Contract, Learner
+from elephant_nn.learners.learner import Batch, Contract, Learner, outside
 from elephant_nn.learners.winners import kth_largest
 from elephant_nn.networks import flattened
 
@@ -52,8 +53,10 @@ def sdmlp(
         raise ValueError(f"sdmlp: k must be between 1 and {neurons - 1}, below neurons, got {k}")
     if passes < 1:
         raise ValueError(f"sdmlp: passes must be 1 or more, got {passes}")
-    if isinstance(switch, int | float) and not switch > 0:
+    if outside(switch, sys.float_info.min):
         raise ValueError(f"sdmlp: switch must be a number of samples above 0, got {switch}")
+    if outside(lr, 0):
+        raise ValueError(f"sdmlp: lr must be 0 or more, got {lr}")
     weight = fan_in_uniform()
 
     def init(key: Array) -> SdmlpState:

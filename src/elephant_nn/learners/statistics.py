@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from elephant_nn.learners.learner import Batch, Contract, Learner
+from elephant_nn.learners.learner import Batch, Contract, Learner, outside
 from elephant_nn.networks import Network, Params
 
 KEEPS = Contract(class_statistics=True)
@@ -57,6 +57,8 @@ def naive_bayes(network: Network, width: int, classes: int, floor: float = 1e-2)
 
     `floor`, times the mean variance of the classes seen so far, is added to every variance.
     """
+    if outside(floor, 0):
+        raise ValueError(f"naive_bayes: floor must be 0 or more, got {floor}")
 
     def predict(state: ClassSums, x: Array) -> Array:
         h, mean = network.features(state.params, x) - state.origin, _means(state)
@@ -77,6 +79,8 @@ def streaming_lda(network: Network, width: int, classes: int, shrinkage: float =
     Over the features of `network` as initialised. The covariance is mixed with `shrinkage` of its
     mean diagonal before it is inverted.
     """
+    if outside(shrinkage, 0, 1):
+        raise ValueError(f"streaming_lda: shrinkage must be between 0 and 1, got {shrinkage}")
 
     def init(key: Array) -> Covariance:
         start = _init(network, width, classes)(key)

@@ -26,7 +26,7 @@ LINES: dict[str, tuple[str, Dashes]] = {
     "mlp-ewc/boundaries": (GREEN, ":"),
     "emlp": (BLUE, "-"),
     "cnn": (ORANGE, (0, (4, 4))),
-    "cnn-ewc": (GREEN, (4, (4, 4))),
+    "cnn-ewc": (GREEN, (12, (4, 4))),
     "ecnn": (BLUE, "--"),
     "convmixer": (RED, ":"),
     "econvmixer": (SKY, ":"),
@@ -65,7 +65,8 @@ def curves(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
             batches = np.array(mine["batches"][0])
             accuracies = np.array(mine["accuracy_curve"].to_list())
             highest = max(highest, accuracies.mean(0).max())
-            label = f"{entry.marked_label} ({len(accuracies)})"
+            beyond = ", class statistics" if mine["class_statistics"][0] else ""
+            label = f"{entry.marked_label}{beyond} ({len(accuracies)})"
             band(ax, batches, accuracies, colour, label, dashes)
         _mark_tasks(ax, found[0][1])
         ax.set_title(f"{experiment.title.removesuffix(', class-incremental')}, {neurons:,} neurons")
@@ -75,6 +76,7 @@ def curves(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
         ax.legend(
             loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, columnspacing=1.2,
             fontsize=8.5, title=f"method (runs){guesses}", title_fontsize=8.5, frameon=False,
+            handlelength=3.2,
         )  # fmt: skip
     axes[0].set_ylim(0, min(1.0, 1.1 * highest))
     axes[0].set_ylabel("test accuracy, all classes")

@@ -231,8 +231,9 @@ def best_setting(rows: pl.DataFrame, experiment: Experiment, entry: Entry) -> Ch
             tried = _tried(rows, experiment, entry, coarse)
             least = min(len(mine) for _, mine in tried)
             more = [(hyper, mine) for hyper, mine in tried if len(mine) > least]
-            ahead = [h for h, _ in takewhile(lambda pair: pair[0] in [h for h, _ in more], ranked)]
-            finalists = [(hyper, mine) for hyper, mine in more if hyper in ahead]
+            on_more = (any(hyper == h for h, _ in more) for hyper, _ in ranked)
+            ahead = ranked[: sum(takewhile(bool, on_more))]
+            finalists = [pair for pair in more if any(pair[0] == h for h, _ in ahead)]
             if finalists:
                 others = ranked[len(finalists) :]
                 ranked = _ranked(finalists, metric.name, metric.better) or others

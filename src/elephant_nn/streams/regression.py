@@ -65,7 +65,13 @@ def array_stream(
 
 
 def _table(name: str, values: ArrayLike) -> Array:
-    table = np.asarray(values, jnp.result_type(float))
+    try:
+        table = np.asarray(values, jnp.result_type(float))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"array_stream: {name} must be numbers in rows of one length ({error}); labels of "
+            "classes are for from_arrays and class_incremental"
+        ) from error
     table = table[:, None] if table.ndim == 1 else table
     if table.ndim == 0 or len(table) == 0:
         raise ValueError(f"array_stream: {name} must have at least one row, got {values!r}")

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
 from elephant_nn.learners.gradient import squared_error
-from elephant_nn.learners.learner import Batch, Contract, Learner, State
+from elephant_nn.learners.learner import Batch, Contract, Learner, State, check_kind
 
 Measure = Callable[[Array, Array], Array]
 
@@ -191,18 +191,26 @@ def learn(
         raise ValueError(
             f"learn: evaluate_every must be a whole number, 1 or more, got {evaluate_every}"
         )
-    if isinstance(key, int):
+    if isinstance(key, numbers.Integral):
         raise TypeError(f"learn: key must be a JAX key, like jax.random.key({key}), got {key}")
+    check_kind("learn", learner)
+    if not isinstance(stream, Stream):
+        raise TypeError(
+            f"learn: needs a Stream, got {type(stream).__name__}; class_incremental gives two "
+            "things: stream, tasks = class_incremental(data)"
+        )
     if evaluate_at is None:
         return _learn(stream, key, learner, measure, evaluate_every)
-    moments = sorted(map(int, evaluate_at))
-    if any(not 0 <= moment <= stream.steps for moment in moments):
+    moments = list(evaluate_at)
+    whole = all(isinstance(moment, numbers.Integral) for moment in moments)
+    if not whole or moments != sorted(moments) or not set(moments) <= set(range(stream.steps + 1)):
         raise ValueError(
-            f"learn: evaluate_at must name batches from 0 to {stream.steps}, got {evaluate_at}"
+            f"learn: evaluate_at must name batches from 0 to {stream.steps} in ascending order, "
+            f"got {evaluate_at}"
         )
     if stream.steps not in moments:
         moments.append(stream.steps)
-    return _learn_measured_at(stream, key, learner, measure, tuple(moments))
+    return _learn_measured_at(stream, key, learner, measure, tuple(map(int, moments)))
 
 
 @partial(jax.jit, static_argnames=("learner", "measure", "evaluate_every"))
