@@ -54,7 +54,8 @@ def outside(value: ArrayLike, lowest: float, highest: float = math.inf) -> bool:
     """Whether a number is known, while a program is traced, not to lie between two others."""
     if isinstance(value, jax.core.Tracer):
         return False
-    return not bool(np.all((lowest <= np.asarray(value)) & (np.asarray(value) <= highest)))
+    number = np.asarray(value, float)
+    return not bool(np.all((lowest <= number) & (number <= highest)))
 
 
 def check_kind(name: str, learner: Any) -> None:
