@@ -59,6 +59,7 @@ results-classes: $(VENV)/run
 	$(BIN)/elephant sweep split-cifar10 --neurons 1000 --methods cnn-ewc --coarse --seeds 1 --finalists 6 --out "$(OUT)"
 	$(BIN)/elephant sweep split-cifar10 --neurons 1000 --methods ecnn --coarse --seeds 1 --finalists 3 --out "$(OUT)"
 	$(BIN)/elephant sweep split-cifar10 --neurons 1000 --methods $(REFERENCES) --seeds 1 --out "$(OUT)"
+	$(BIN)/elephant sweep split-cifar10 --methods flymodel --seeds 1 --out "$(OUT)"
 	$(BIN)/elephant sweep split-cifar10 --methods mlp-ewc/boundaries --seeds 1 --finalists 3 --out "$(OUT)"
 	$(BIN)/elephant sweep split-cifar10 --neurons 10000 --methods emlp,mlp,mlp-ewc,cnn,cnn-ewc,ecnn --coarse --seeds 1 --out "$(OUT)"
 	$(BIN)/elephant reproduce split-digits --seeds 20 --out "$(OUT)"
