@@ -1,3 +1,5 @@
+import inspect
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -82,3 +84,11 @@ def test_contract_names_what_is_refused():
     wishes = Contract(passes=500, task_boundary=True)
     assert strict.refusals(wishes) == ["passes=500", "task_boundary=True"]
     assert Contract(passes=1000, task_boundary=True).refusals(wishes) == []
+
+
+def test_what_is_no_optimiser_or_number_of_updates_is_named():
+    bare = inspect.unwrap(gradient)  # without the check of types that tests have
+    with pytest.raises(TypeError, match=r"optimiser must be one of optax's, .* got 0.001"):
+        bare(mlp((1, 3, 1)), 1e-3)
+    with pytest.raises(ValueError, match=r"updates must be a whole number, 1 or more, got 1.5"):
+        bare(mlp((1, 3, 1)), optax.sgd(0.1), updates=1.5)

@@ -76,9 +76,9 @@ def program(data: str, method: str, static: Mapping[str, Any]) -> Program:
     last = len(bounds) - 1
     when = np.ones(last, bool)
     if "held_out" in static:
-        when = bounds[1:] == bounds[-1]
+        when = np.arange(last) == last - 1
     elif _slow_to_predict(method, static):
-        when = np.arange(1, len(bounds)) % PIECES_PER_TASK == 0
+        when = np.arange(1, last + 1) % PIECES_PER_TASK == 0
     tests = {"by_class": (learned.x_test, learned.y_test)}
     if learned is not dataset:
         tests["test_by_class"] = (dataset.x_test, dataset.y_test)

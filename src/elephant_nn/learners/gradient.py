@@ -45,7 +45,7 @@ def cross_entropy(out: Float[Array, "n k"], y: Int[Array, " n"]) -> Float[Array,
     return optax.softmax_cross_entropy_with_integer_labels(out, y).mean()
 
 
-def check_steps(name: str, optimiser: Any, updates: int) -> None:
+def check_steps(name: str, optimiser: Any, updates: Any) -> None:
     if not (hasattr(optimiser, "init") and hasattr(optimiser, "update")):
         raise TypeError(
             f"{name}: optimiser must be one of optax's, like optax.adam(1e-3), got {optimiser!r}"
