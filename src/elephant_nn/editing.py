@@ -9,7 +9,7 @@ import optax
 from jaxtyping import Array, Float
 
 from elephant_nn.learners.gradient import GradientState, gradient
-from elephant_nn.networks import Network, Params
+from elephant_nn.nn.networks import Network, Params
 
 
 def edit(

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elephant_nn import emlp, mlp
-from elephant_nn.rl.control import mountain_car
 from elephant_nn.rl.dqn import Dqn, dqn
-from elephant_nn.rl.environment import Environment, Transition
+from elephant_nn.rl.envs.control import mountain_car
+from elephant_nn.rl.envs.environment import Environment, Transition
 from elephant_nn.rl.replay import empty_replay, recall, remember
 
 KEY = jax.random.key(0)

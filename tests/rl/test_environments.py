@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from elephant_nn.rl.catcher import CatcherState, catcher
-from elephant_nn.rl.control import AcrobotState, MountainCarState, acrobot, mountain_car
-from elephant_nn.rl.pixelcopter import Block, cave, pixelcopter
+from elephant_nn.rl.envs.catcher import CatcherState, catcher
+from elephant_nn.rl.envs.control import AcrobotState, MountainCarState, acrobot, mountain_car
+from elephant_nn.rl.envs.pixelcopter import Block, cave, pixelcopter
 
 KEY = jax.random.key(0)
 ENVIRONMENTS = {
@@ -273,7 +273,7 @@ def flat(block=(48, 30), y=24.0):
 
 
 def test_pixelcopter_golden_trace(monkeypatch):
-    import elephant_nn.rl.pixelcopter as module
+    import elephant_nn.rl.envs.pixelcopter as module
 
     monkeypatch.setattr(module.jnp, "sin", lambda x: 0.0 * x)  # every middle at 24
     level = pixelcopter()

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from elephant_nn.networks import Network, mlp
+from elephant_nn.nn.networks import Network, mlp
 from elephant_nn.rl import make_environment
 from elephant_nn.rl.policy import evaluate, film, write_gif
 

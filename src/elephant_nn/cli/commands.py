@@ -298,7 +298,7 @@ def bench(
         names: benchmarks to run; default: all.
         write: also write the table to this Markdown file.
     """
-    from elephant_nn.bench import BENCHMARKS, run_benchmarks
+    from benchmarks import BENCHMARKS, run_benchmarks
 
     for name in names:
         known(name, BENCHMARKS, "benchmark")

@@ -17,9 +17,9 @@ def program(method: str, static: Mapping[str, Any]) -> Program:
     """No training: the limit sparsity of the function, and of its slope by autodiff."""
     import jax.numpy as jnp
 
-    from elephant_nn.activations import CLASSICAL, elephant_activation
+    from elephant_nn.nn.activations import CLASSICAL, elephant_activation
     from elephant_nn.runs.program import Program
-    from elephant_nn.sparsity import limit_sparsity, slope_of
+    from elephant_nn.theory.sparsity import limit_sparsity, slope_of
 
     function = elephant_activation(d=static["d"]) if method == "elephant" else CLASSICAL[method]
 

@@ -15,7 +15,7 @@ from elephant_nn.runs.cells import Hyper, Value
 if TYPE_CHECKING:
     import numpy as np
 
-    from elephant_nn.networks import Network
+    from elephant_nn.nn.networks import Network
     from elephant_nn.runs.program import Floats, Program
 
 CHUNK = 1000
@@ -52,9 +52,9 @@ def network_of(
     """The network of a row. None has more weights than the MLP but the elephant's later form."""
     from functools import partial
 
-    from elephant_nn.networks import emlp, mlp
-    from elephant_nn.rivals import fuzzy_tiling, maxout, normalised_emlp, winner_take_all
-    from elephant_nn.thin import thin_product
+    from elephant_nn.nn.networks import emlp, mlp
+    from elephant_nn.nn.products import thin_product
+    from elephant_nn.nn.sparse import fuzzy_tiling, maxout, normalised_emlp, winner_take_all
 
     sizes = (inputs, static["neurons"], outputs)
     common: dict[str, Any] = {"output_bias": True, "product": thin_product}

@@ -16,7 +16,7 @@ from elephant_nn.experiments.spec import Entry, Experiment, Metric
 if TYPE_CHECKING:
     import numpy as np
 
-    from elephant_nn.networks import Network
+    from elephant_nn.nn.networks import Network
     from elephant_nn.runs.program import Program
 
 LEARNING_RATES = (3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
@@ -33,15 +33,15 @@ def program(method: str, static: Mapping[str, Any]) -> Program:
     import jax
     import optax
 
-    from elephant_nn.activations import CLASSICAL
-    from elephant_nn.curves import curve, elephant_curve
-    from elephant_nn.kernel import normalised_kernel, ntk
     from elephant_nn.learners.gradient import gradient
     from elephant_nn.learners.learner import Learner
     from elephant_nn.learners.srnn import sr_nn
+    from elephant_nn.nn.activations import CLASSICAL
+    from elephant_nn.nn.curves import curve, elephant_curve
     from elephant_nn.runs.program import Floats, Program, named_key
     from elephant_nn.streams.regression import sine_stream
     from elephant_nn.streams.stream import travel
+    from elephant_nn.theory.kernel import normalised_kernel, ntk
 
     stream = sine_stream()
     order = stream.order(jax.random.key(0), len(stream.x))
@@ -89,8 +89,8 @@ def program(method: str, static: Mapping[str, Any]) -> Program:
 
 def build_network(method: str, static: Mapping[str, Any], floats: Mapping[str, Any]) -> Network:
     """One number in, one out, with the method's activation in the hidden layer."""
-    from elephant_nn.activations import CLASSICAL
-    from elephant_nn.networks import emlp, mlp
+    from elephant_nn.nn.activations import CLASSICAL
+    from elephant_nn.nn.networks import emlp, mlp
 
     sizes = (1, static["neurons"], 1)
     if method == "emlp":

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from elephant_nn.data.dataset import Dataset
     from elephant_nn.learners.learner import Learner
-    from elephant_nn.networks import Network
+    from elephant_nn.nn.networks import Network
     from elephant_nn.runs.program import Floats, Program
 
 PIECES_PER_TASK = 4
@@ -164,9 +164,9 @@ def build_network(
     """The method's network; elephant only in the last hidden layer, of `neurons` units."""
     import math
 
-    from elephant_nn.activations import elephant_activation, relu
-    from elephant_nn.images import cnn, convmixer
-    from elephant_nn.networks import mlp
+    from elephant_nn.nn.activations import elephant_activation, relu
+    from elephant_nn.nn.convolution import cnn, convmixer
+    from elephant_nn.nn.networks import mlp
 
     shape, classes, neurons = dataset.x_train.shape[1:], dataset.classes, static["neurons"]
     kind, spread, activation = method, 0.0, relu
@@ -276,7 +276,7 @@ def summary(
     """
     import numpy as np
 
-    from elephant_nn.streams.measures import (
+    from elephant_nn.streams.metrics import (
         backward_transfer,
         forgetting,
         learning_accuracy,

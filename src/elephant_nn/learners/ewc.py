@@ -11,7 +11,7 @@ from jaxtyping import Array, ArrayLike
 
 from elephant_nn.learners.gradient import Loss, check_steps, squared_error
 from elephant_nn.learners.learner import Batch, Contract, Learner, outside
-from elephant_nn.networks import Network, Params, trained
+from elephant_nn.nn.networks import Network, Params, trained
 
 ANCHORS = ("previous", "fisher", "average")
 

@@ -9,7 +9,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from elephant_nn.learners.learner import Batch, Contract, Learner
 from elephant_nn.learners.winners import kth_largest
-from elephant_nn.networks import flattened
+from elephant_nn.nn.networks import flattened
 
 
 class FlyState(NamedTuple):

@@ -10,7 +10,7 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from elephant_nn.learners.learner import Batch, Learner
-from elephant_nn.networks import Network, Params, trained
+from elephant_nn.nn.networks import Network, Params, trained
 
 Loss = Callable[[Array, Array], Array]
 

@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int
 
-from elephant_nn.activations import fan_in_uniform
 from elephant_nn.learners.gradient import cross_entropy
 from elephant_nn.learners.learner import Batch, Contract, Learner, outside
 from elephant_nn.learners.winners import kth_largest
-from elephant_nn.networks import flattened
+from elephant_nn.nn.activations import fan_in_uniform
+from elephant_nn.nn.networks import flattened
 
 Weights = tuple[Array, Array]
 

@@ -6,7 +6,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from elephant_nn.learners.gradient import Loss, gradient, squared_error
 from elephant_nn.learners.learner import Learner
-from elephant_nn.networks import Network
+from elephant_nn.nn.networks import Network
 
 
 def set_kl(features: Float[Array, "n units"], beta: ArrayLike) -> Float[Array, ""]:

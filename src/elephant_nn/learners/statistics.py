@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from elephant_nn.learners.learner import Batch, Contract, Learner, outside
-from elephant_nn.networks import Network, Params
+from elephant_nn.nn.networks import Network, Params
 
 KEEPS = Contract(class_statistics=True)
 

@@ -159,7 +159,7 @@ def _edit(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
 
 
 def _elephant_functions(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
-    from elephant_nn.activations import elephant, elephant_slope
+    from elephant_nn.nn.activations import elephant, elephant_slope
 
     drawn, axes = figure(1, 2, 9.6, 3.4)
     x = np.linspace(-6, 6, 1201)
@@ -176,7 +176,7 @@ def _elephant_functions(experiment: Experiment, rows: pl.DataFrame) -> Figure | 
 def _classical_functions(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
     import jax.numpy as jnp
 
-    from elephant_nn.activations import CLASSICAL
+    from elephant_nn.nn.activations import CLASSICAL
 
     drawn, axes = figure(2, 2, 8, 5.6, sharex=True)
     x = jnp.linspace(-4, 4, 801)

@@ -5,7 +5,7 @@ import numbers
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from elephant_nn.rl.environment import Environment
+    from elephant_nn.rl.envs.environment import Environment
 
 TASKS = ("mountain-car", "acrobot", "catcher", "pixelcopter")
 
@@ -21,9 +21,9 @@ def make_environment(task: str, **options: Any) -> "Environment":
     Options: `cap`, steps after which an episode is truncated, and for Catcher and Pixelcopter
     `truncating`, the rounding of pygame before 2.3.
     """
-    from elephant_nn.rl.catcher import catcher
-    from elephant_nn.rl.control import acrobot, mountain_car
-    from elephant_nn.rl.pixelcopter import pixelcopter
+    from elephant_nn.rl.envs.catcher import catcher
+    from elephant_nn.rl.envs.control import acrobot, mountain_car
+    from elephant_nn.rl.envs.pixelcopter import pixelcopter
 
     makers = dict(zip(TASKS, (mountain_car, acrobot, catcher, pixelcopter), strict=True))
     if task not in makers:

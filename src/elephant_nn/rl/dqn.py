@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, Key
 
-from elephant_nn.networks import Network, Params
+from elephant_nn.nn.networks import Network, Params
 from elephant_nn.rl import is_whole
-from elephant_nn.rl.environment import Environment, whole
+from elephant_nn.rl.envs.environment import Environment, whole
 from elephant_nn.rl.replay import Replay, empty_replay, recall, remember
 
 

@@ -18,7 +18,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 if TYPE_CHECKING:
-    from elephant_nn.rl.environment import Environment
+    from elephant_nn.rl.envs.environment import Environment
 
 NAMES = {
     "MountainCar-v0": "mountain-car",

@@ -12,10 +12,10 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from elephant_nn.files import write_whole
-from elephant_nn.networks import Network, Params
+from elephant_nn.nn.networks import Network, Params
 from elephant_nn.rl.dqn import check_fit
-from elephant_nn.rl.environment import Environment, State
-from elephant_nn.rl.pictures import Picture
+from elephant_nn.rl.envs.drawing import Picture
+from elephant_nn.rl.envs.environment import Environment, State
 
 
 def evaluate(

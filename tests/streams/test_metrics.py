@@ -3,7 +3,7 @@ import inspect
 import numpy as np
 import pytest
 
-from elephant_nn.streams.measures import (
+from elephant_nn.streams.metrics import (
     backward_transfer,
     forgetting,
     learning_accuracy,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from elephant_nn.bench import Measurement
+from benchmarks import Measurement
 from elephant_nn.runs.executors import cores, local_pool
 
 LANES, CHUNKS, LOOP_STEPS, REPEATS = 5, 3, 3000, 2
@@ -149,8 +149,8 @@ class _Loop:
         import jax.numpy as jnp
         import optax
 
-        from elephant_nn.bench.games import PlainCatcher, PlainCopter
-        from elephant_nn.networks import emlp
+        from benchmarks.games import PlainCatcher, PlainCopter
+        from elephant_nn.nn.networks import emlp
 
         makers: dict[str, Any] = {
             "mountain-car": lambda: gymnasium.make("MountainCar-v0", max_episode_steps=1000),

@@ -6,8 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from elephant_nn.rl.environment import Environment, Transition
-from elephant_nn.rl.pictures import (
+from elephant_nn.rl.envs.drawing import (
     BLUE,
     GREEN,
     GROUND,
@@ -22,6 +21,7 @@ from elephant_nn.rl.pictures import (
     box,
     disc,
 )
+from elephant_nn.rl.envs.environment import Environment, Transition
 
 
 class MountainCarState(NamedTuple):

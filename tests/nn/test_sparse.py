@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from elephant_nn.networks import mlp
-from elephant_nn.rivals import fuzzy_tiling, maxout, normalised_emlp, winner_take_all
+from elephant_nn.nn.networks import mlp
+from elephant_nn.nn.sparse import fuzzy_tiling, maxout, normalised_emlp, winner_take_all
 
 
 def test_fuzzy_tiling_worked_by_hand():

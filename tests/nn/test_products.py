@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from elephant_nn.thin import thin_product
+from elephant_nn.nn.products import thin_product
 
 
 @pytest.mark.parametrize(("x", "w"), [((5, 4), (2, 3)), ((5, 2), (4, 3)), ((2,), (2, 3))])

@@ -19,8 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Key
 
-from elephant_nn.activations import elephant, even_bias, fan_in_uniform
-from elephant_nn.networks import Network, Params, Product, check_sizes
+from elephant_nn.nn.activations import elephant, even_bias, fan_in_uniform
+from elephant_nn.nn.networks import Network, Params, Product, check_sizes
 
 
 def fuzzy_tiling(

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, UInt32
 
-from elephant_nn.rl.environment import Environment, Transition, pixel, whole
-from elephant_nn.rl.pictures import GREEN, LINE, SCALE, WHITE, YELLOW, Picture, blank, box
+from elephant_nn.rl.envs.drawing import GREEN, LINE, SCALE, WHITE, YELLOW, Picture, blank, box
+from elephant_nn.rl.envs.environment import Environment, Transition, pixel, whole
 
 SIDE, PLAYER_X, GAP = 48, 16, 12
 _SCROLL = 0.0004 * 48 * (1000 / 30)  # 0.6400000000000001, as the original has it

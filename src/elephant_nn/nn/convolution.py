@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Key
 
-from elephant_nn.activations import fan_in_uniform, relu
-from elephant_nn.networks import Network, Params, mlp
+from elephant_nn.nn.activations import fan_in_uniform, relu
+from elephant_nn.nn.networks import Network, Params, mlp
 
 Shape = tuple[int, int, int]
 

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from elephant_nn.bench import Measurement
+from benchmarks import Measurement
 from elephant_nn.experiments import EXPERIMENTS
-from elephant_nn.networks import emlp
+from elephant_nn.nn.networks import emlp
 from elephant_nn.runs.cells import Cell
 from elephant_nn.runs.executors import cores
 from elephant_nn.runs.program import cell_key, named_key

@@ -7,9 +7,9 @@ import numpy as np
 import optax
 import pytest
 
-from elephant_nn.networks import emlp, mlp
+from elephant_nn.nn.networks import emlp, mlp
 from elephant_nn.rl.dqn import Dqn
-from elephant_nn.rl.host import train
+from elephant_nn.rl.train import train
 
 
 class Lamp(gymnasium.Env):

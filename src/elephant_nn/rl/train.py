@@ -1,8 +1,8 @@
 """DQN in any Gymnasium environment: the loop runs in Python, acting and learning are compiled.
 
     import gymnasium, optax
-    from elephant_nn.networks import emlp
-    from elephant_nn.rl.host import train
+    from elephant_nn.nn.networks import emlp
+    from elephant_nn.rl.train import train
 
     game = gymnasium.make("CartPole-v1")
     network = emlp((4, 1000, 2), a=0.32, sigma_bias=0.64, output_bias=True)
@@ -21,7 +21,7 @@ import numpy as np
 import optax
 from jaxtyping import Float, Int
 
-from elephant_nn.networks import Network, Params
+from elephant_nn.nn.networks import Network, Params
 from elephant_nn.rl import is_whole
 from elephant_nn.rl.dqn import Dqn, q_learning, transition_row
 

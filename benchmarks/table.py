@@ -20,25 +20,25 @@ class Measurement:
 
 
 def _sine_grid() -> list[Measurement]:
-    from elephant_nn.bench.sine_grid import measure
+    from benchmarks.sine_grid import measure
 
     return measure()
 
 
 def _activation() -> list[Measurement]:
-    from elephant_nn.bench.activation import measure
+    from benchmarks.activation import measure
 
     return measure()
 
 
 def _split() -> list[Measurement]:
-    from elephant_nn.bench.split import measure
+    from benchmarks.split import measure
 
     return measure()
 
 
 def _rl() -> list[Measurement]:
-    from elephant_nn.bench.rl import measure
+    from benchmarks.rl import measure
 
     return measure()
 

@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from elephant_nn.activations import denominator
-from elephant_nn.networks import Params
+from elephant_nn.nn.activations import denominator
+from elephant_nn.nn.networks import Params
 
 _STEP = 8
 

@@ -14,8 +14,8 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
-from elephant_nn.activations import Activation
-from elephant_nn.networks import Network, Params
+from elephant_nn.nn.activations import Activation
+from elephant_nn.nn.networks import Network, Params
 
 
 def ntk(

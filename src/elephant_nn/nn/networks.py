@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Key
 
-from elephant_nn.activations import (
+from elephant_nn.nn.activations import (
     Activation,
     elephant_activation,
     even_bias,

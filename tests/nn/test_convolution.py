@@ -5,7 +5,7 @@ import optax
 import pytest
 
 from elephant_nn import cnn, convmixer, cross_entropy, elephant_activation, gradient
-from elephant_nn.images import _depthwise
+from elephant_nn.nn.convolution import _depthwise
 
 KEY = jax.random.key(0)
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from elephant_nn.rl.pictures import Picture
+from elephant_nn.rl.envs.drawing import Picture
 
 State = Any
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from elephant_nn.rl.environment import Environment, Transition, pixel, whole
-from elephant_nn.rl.pictures import GREEN, LINE, RED, SCALE, WHITE, Picture, blank, box
+from elephant_nn.rl.envs.drawing import GREEN, LINE, RED, SCALE, WHITE, Picture, blank, box
+from elephant_nn.rl.envs.environment import Environment, Transition, pixel, whole
 
 SIDE, FRUIT, PADDLE = 64, 4, 13
 PADDLE_Y = 58

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from elephant_nn.activations import elephant, relu
-from elephant_nn.bench import Measurement
+from elephant_nn.nn.activations import elephant, relu
+from benchmarks import Measurement
 from elephant_nn.learners.gradient import gradient
-from elephant_nn.networks import emlp, mlp
+from elephant_nn.nn.networks import emlp, mlp
 
 ELEMENTS, ROUNDS = 1_000_000, 200
 

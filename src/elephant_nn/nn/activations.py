@@ -1,7 +1,7 @@
 """The elephant activation, the classical ones beside it, and the paper's initialisers.
 
 An `Activation` is a function together with its slope and two proven numbers: the share of the real
-line on which the function, and its slope, is nearly zero (see `elephant_nn.sparsity`).
+line on which the function, and its slope, is nearly zero (see `elephant_nn.theory.sparsity`).
 """
 
 import math

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from elephant_nn.bench import Measurement
+from benchmarks import Measurement
 from elephant_nn.data.catalog import CATALOG, cached, fetch
 from elephant_nn.experiments.split import mnist_program
 from elephant_nn.runs.cells import Cell

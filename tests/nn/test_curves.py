@@ -5,7 +5,7 @@ import pytest
 from support import name_of
 
 from elephant_nn import CLASSICAL, elephant_activation, mlp
-from elephant_nn.curves import curve, elephant_curve
+from elephant_nn.nn.curves import curve, elephant_curve
 
 KEY = jax.random.key(0)
 X = jnp.linspace(-3, 3, 101)[:, None]

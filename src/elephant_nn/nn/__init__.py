@@ -1,0 +1,1 @@
+"""Activations, initialisers and networks: pure functions on arrays and pytrees."""

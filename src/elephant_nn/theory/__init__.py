@@ -1,0 +1,1 @@
+"""The theory of the paper as functions: sparsity, the tangent kernel, local elasticity."""
