@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from elephant_nn.nn.activations import elephant, relu
-from benchmarks import Measurement
+from benchmarks.table import Measurement
 from elephant_nn.learners.gradient import gradient
+from elephant_nn.nn.activations import elephant, relu
 from elephant_nn.nn.networks import emlp, mlp
 
 ELEMENTS, ROUNDS = 1_000_000, 200
@@ -48,7 +48,7 @@ def _against_relu() -> Measurement:
     for network in (emlp(sizes, a=0.08, sigma_bias=0.08), mlp(sizes, relu)):
         learner = gradient(network, optax.rmsprop(3e-6, decay=0.999), loss)
         steps.append(jax.jit(learner.update))
-        states.append(learner.init(key))
+        states.append(learner.init(key, batch[0]))
     ours, other = interleaved(
         lambda: steps[0](states[0], batch), lambda: steps[1](states[1], batch), ()
     )

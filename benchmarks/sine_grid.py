@@ -9,14 +9,15 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from benchmarks import Measurement
-from elephant_nn.experiments import EXPERIMENTS
+from benchmarks.table import Measurement
+from elephant_nn.experiments.api import Runner
+from elephant_nn.experiments.tables import TABLES
 from elephant_nn.nn.networks import emlp
 from elephant_nn.runs.cells import Cell
-from elephant_nn.runs.executors import cores
-from elephant_nn.runs.program import cell_key, named_key
-from elephant_nn.runs.run import run_cells
-from elephant_nn.streams.regression import sine_stream
+from elephant_nn.runs.program import cell_key
+from elephant_nn.runs.run import local_executor
+from elephant_nn.streams.samples import sine_stream
+from elephant_nn.streams.stream import named_key
 
 LEAN_RUNS = 20
 
@@ -28,11 +29,11 @@ def measure() -> list[Measurement]:
     our run, and scaled to all runs; once reading every error as it goes, as one does to log it, and
     once leaving them on the device until the end, so that Python and the device overlap.
     """
-    experiment = EXPERIMENTS["sine"]
-    entry = next(entry for entry in experiment.entries if entry.method == "emlp")
-    cells = experiment.search([entry], experiment.seeds)
+    table = TABLES["sine"]
+    row = next(row for row in table.rows if row.method == "emlp")
+    cells = table.choosing_cells(row, row.candidates(), table.seeds)
     sample = cells[:: len(cells) // LEAN_RUNS][:LEAN_RUNS]
-    loop = LeanLoop(*(int(entry.settings[name]) for name in ("d", "E", "neurons")))
+    loop = LeanLoop(*(int(row.settings[name]) for name in ("d", "E", "neurons")))
     loop.run(sample[0], read=True)
 
     def time_lean(part: list[Cell]) -> dict[bool, float]:
@@ -47,14 +48,9 @@ def measure() -> list[Measurement]:
     before = time_lean(sample[: LEAN_RUNS // 2])
     with tempfile.TemporaryDirectory() as folder:
         marks: list[tuple[float, float]] = []
-        run_cells(
-            experiment.program,
-            cells,
-            Path(folder),
-            lanes=experiment.lanes,
-            workers=cores(),
-            report=lambda done, total: marks.append((time.perf_counter(), done)),
-        )
+        report = lambda done, total: marks.append((time.perf_counter(), done))
+        runner = Runner(Path(folder), local_executor(None), report=report)
+        runner.run(table, [(row, cell) for cell in cells])
     after = time_lean(sample[LEAN_RUNS // 2 :])
     whole = marks[-1][0] - marks[0][0]
     (warm, first), (end, last) = next(m for m in marks if m[1] > 0), marks[-1]
@@ -105,7 +101,7 @@ class LeanLoop:
         return jnp.mean((out - self.stream.test_y) ** 2)
 
     def run(self, cell: Cell, read: bool) -> list[Any]:
-        floats = {name: jnp.float32(value) for name, value in cell.floats.items()}
+        floats = {name: jnp.float32(cell.hyper[name]) for name in ("lr", "a", "sigma_bias")}
         params = self.init(named_key(cell_key(cell.experiment, cell.seed), "init"), floats)
         state = optax.adam(0.0).init(params)
         curve = []

@@ -1,4 +1,4 @@
-"""Class-incremental learning: against bare matrix products, against PyTorch, memory, runs a minute.
+"""Class-incremental learning against bare matrix products and PyTorch; memory; runs per minute.
 
 The runs are those of `elephant sweep split-mnist`, on real MNIST, through the same programs.
 """
@@ -18,15 +18,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks import Measurement
+from benchmarks.table import Measurement
 from elephant_nn.data.catalog import CATALOG, cached, fetch
-from elephant_nn.experiments.split import mnist_program
 from elephant_nn.runs.cells import Cell
 from elephant_nn.runs.checkpoint import save_checkpoint
-from elephant_nn.runs.executors import cores, local_pool
+from elephant_nn.runs.executors import Worker
+from elephant_nn.runs.machine import cores
 from elephant_nn.runs.program import cell_key
-from elephant_nn.runs.run import run_cells
-from elephant_nn.runs.shard import Compiled, Shard, compile_program, run_shard
+from elephant_nn.runs.run import local_executor, run_cells
+from elephant_nn.runs.shard import Compiled, Shard, Work, compiled, run_shard
 
 BATCH, ROUNDS = 125, 4
 SETTINGS: dict[str, Any] = {
@@ -38,27 +38,27 @@ def measure() -> list[Measurement]:
     if cached(CATALOG["mnist"]) is None:
         fetch(CATALOG["mnist"], notice=lambda text: print(text, file=sys.stderr))
     return [
-        *_steps("emlp", 10000, "EMLP 10K on Split MNIST, a step", 1.3),
-        *_steps("ecnn", 1000, "ECNN 1K on Split MNIST, a step", 1.5),
+        *_steps("emlp", 10000, "EMLP 10K on Split MNIST, per step", 1.3),
+        *_steps("ecnn", 1000, "ECNN 1K on Split MNIST, per step", 1.5),
         _memory(),
-        *_runs_a_minute(),
+        *_runs_per_minute(),
     ]
 
 
 def _steps(method: str, neurons: int, what: str, torch_target: float) -> list[Measurement]:
-    """Seconds a step, ours and the others in turn; every pass of each is some 20 batches."""
+    """Seconds per step, ours and the others in turn; every pass of each is some 20 batches."""
     ours, batches = _our_pass(method, neurons)
-    rivals: dict[str, Callable[[], None]] = {}
+    others: dict[str, Callable[[], None]] = {}
     if method == "emlp":
         bare_pass = _bare_pass(784, neurons, batches)
-        rivals["bare matrix products and one pass over parameters and second moments"] = bare_pass
+        others["bare matrix products and one pass over parameters and second moments"] = bare_pass
     torch_pass = _torch_pass(method, neurons, batches)
     if torch_pass is not None:
-        rivals["an eager PyTorch loop doing the same updates"] = torch_pass
-    times = _in_turn([ours, *rivals.values()])
+        others["an eager PyTorch loop doing the same updates"] = torch_pass
+    times = _in_turn([ours, *others.values()])
     mine = times[0] / batches
     measurements = []
-    for name, taken in zip(rivals, times[1:], strict=True):
+    for name, taken in zip(others, times[1:], strict=True):
         other = taken / batches
         bare = name.startswith("bare")
         measurements.append(
@@ -87,27 +87,36 @@ def _in_turn(passes: Sequence[Callable[[], None]]) -> list[float]:
 
 def _our_pass(method: str, neurons: int) -> tuple[Callable[[], None], int]:
     """The second chunk of a run, over and over, as the runner compiles it, and its batches."""
-    machine, floats, carry = _started(method, neurons)
+    steps, floats, carry = _started(method, neurons)
 
     def run() -> None:
         nonlocal carry
-        carry, _, _ = machine.advance(carry, floats, 1)
+        carry, _, _ = steps.advance(carry, floats, steps.program.data, 1)
         jax.block_until_ready(carry)
 
-    task = 12413 // BATCH  # what a fiftieth kept back leaves of the first two classes
+    task = 12413 // BATCH  # batches of the first two classes, a fiftieth held out
     bounds = np.linspace(0, task, 5).round().astype(int)
     return run, int(bounds[2] - bounds[1])
 
 
 def _started(method: str, neurons: int) -> tuple[Compiled, dict[str, jax.Array], Any]:
+    steps, floats = compiled(_shard(method, neurons))
+    keys = jnp.stack([cell_key("split-mnist", 0)])
+    return steps, floats, steps.start(keys, floats, steps.program.data)
+
+
+def _work(method: str) -> Work:
+    home = "elephant_nn.experiments"
+    return Work(f"{home}.problems:split_mnist", f"{home}.methods:{method}", 4.0)
+
+
+def _shard(method: str, neurons: int) -> Shard:
     cell = Cell.of("split-mnist", method, {**SETTINGS, "neurons": neurons}, 0)
-    machine = compile_program(mnist_program, method, cell.static, 1)
-    floats = {name: jnp.array([value]) for name, value in cell.floats.items()}
-    return machine, floats, machine.start(jnp.stack([cell_key("split-mnist", 0)]), floats)
+    return Shard(_work(method), (cell,), 1)
 
 
 def _bare_pass(inputs: int, neurons: int, batches: int) -> Callable[[], None]:
-    """The products that a step cannot do without, and reading and writing weights and moments."""
+    """The products that a step needs, and reading and writing weights and moments."""
     key = jax.random.key(0)
     x = jax.random.uniform(key, (BATCH, inputs))
     y = jax.random.uniform(key, (BATCH, 10))
@@ -182,9 +191,10 @@ def _memory() -> Measurement:
     with tempfile.TemporaryDirectory() as scratch:
         peak = 0.0
         for resumed in (False, True):
-            with local_pool(1) as fresh:
-                took = fresh.submit(_peak_of_a_wide_ecnn, Path(scratch), resumed).result()
-            peak = max(peak, took)
+            fresh = Worker(cores())
+            fresh.send(_peak_of_a_wide_ecnn, Path(scratch), resumed)
+            peak = max(peak, fresh.receive() or math.inf)
+            fresh.stop()
     return Measurement(
         "ECNN 10K (125 M weights): a piece of a task, both test sets, a checkpoint, resuming; "
         "peak memory",
@@ -196,13 +206,12 @@ def _memory() -> Measurement:
 
 
 def _peak_of_a_wide_ecnn(scratch: Path, resumed: bool) -> float:
-    """The last piece of a run: with everything measured, as a shard goes about it."""
-    cell = Cell.of("split-mnist", "ecnn", {**SETTINGS, "neurons": 10000}, 0)
-    shard = Shard(mnist_program, (cell,), 1)
+    """The last chunk of a run, with all evaluations, as a shard runs it."""
+    shard = _shard("ecnn", 10000)
     if not resumed:
-        machine, floats, carry = _started("ecnn", 10000)
-        last = machine.program.chunks - 1
-        carry, outputs, _ = machine.advance(carry, floats, last)
+        steps, floats, carry = _started("ecnn", 10000)
+        last = steps.program.chunks - 1
+        carry, outputs, _ = steps.advance(carry, floats, steps.program.data, last)
         seen = {name: np.repeat(value[:, None], last + 1, 1) for name, value in outputs.items()}
         save_checkpoint(scratch / f"{shard.id}.safetensors", last, (carry, seen, np.zeros(1, int)))
     else:
@@ -210,8 +219,8 @@ def _peak_of_a_wide_ecnn(scratch: Path, resumed: bool) -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 
 
-def _runs_a_minute() -> list[Measurement]:
-    """Runs of the EMLP grid at 1K on all cores, one process a core, and how busy the cores are."""
+def _runs_per_minute() -> list[Measurement]:
+    """Runs of the EMLP grid at 1K, one process per core, and how busy the cores are."""
     cells = [
         Cell.of("split-mnist", "emlp", {**SETTINGS, "neurons": 1000, "a": a}, 1000 + seed)
         for a in (0.04, 0.08, 0.16, 0.32)
@@ -219,7 +228,8 @@ def _runs_a_minute() -> list[Measurement]:
     ]
     with tempfile.TemporaryDirectory() as out:
         before, started = _cpu_seconds(), time.perf_counter()
-        run_cells(mnist_program, cells, Path(out), lanes=lambda cell: 1, workers=cores())
+        jobs = [(_work("emlp"), cell) for cell in cells]
+        run_cells(jobs, Path(out), lanes=lambda cell: 1, executor=local_executor(None))
         taken = time.perf_counter() - started
         for worker in active_children():
             worker.join()  # what a child used is known when it has been seen to end
@@ -227,7 +237,7 @@ def _runs_a_minute() -> list[Measurement]:
     return [
         Measurement(
             f"EMLP 1K, {len(cells)} runs of the grid, everything included",
-            f"{60 * len(cells) / taken:.0f} runs a minute",
+            f"{60 * len(cells) / taken:.0f} runs per minute",
             f"all {cores()} cores busy all the time",
             busy / (taken * cores()),
             ">= .9",

@@ -1,16 +1,17 @@
-"""Speed, as ratios within one run: the machine may be busy, the ratio hardly cares."""
+"""Speed, as ratios within one run: a busy machine hardly changes them."""
 
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 
-from elephant_nn.report.tables import Grid, as_markdown
+from elephant_nn.report.tables import Text, as_markdown
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One line of the table: how ours compares with the alternative, and what was hoped for."""
+    """One line of the table: how ours compares with the alternative, and the target."""
 
     what: str
     ours: str
@@ -19,36 +20,13 @@ class Measurement:
     target: str
 
 
-def _sine_grid() -> list[Measurement]:
-    from benchmarks.sine_grid import measure
-
-    return measure()
-
-
-def _activation() -> list[Measurement]:
-    from benchmarks.activation import measure
-
-    return measure()
-
-
-def _split() -> list[Measurement]:
-    from benchmarks.split import measure
-
-    return measure()
-
-
-def _rl() -> list[Measurement]:
-    from benchmarks.rl import measure
-
-    return measure()
-
-
-BENCHMARKS: dict[str, Callable[[], list[Measurement]]] = {
-    "sine-grid": _sine_grid,
-    "activation": _activation,
-    "split": _split,
-    "rl": _rl,
+BENCHMARKS = {
+    "sine-grid": "benchmarks.sine_grid",
+    "activation": "benchmarks.activation",
+    "split": "benchmarks.split",
+    "rl": "benchmarks.rl",
 }
+"""Modules with a function `measure() -> list[Measurement]`."""
 
 
 def run_benchmarks(names: Sequence[str]) -> str:
@@ -58,11 +36,11 @@ def run_benchmarks(names: Sequence[str]) -> str:
     lines = [
         [m.what, m.ours, m.other, f"{m.ratio:.2f}", m.target]
         for name in names
-        for m in BENCHMARKS[name]()
+        for m in import_module(BENCHMARKS[name]).measure()
     ]
     machine = f"{os.cpu_count()} cores, {platform.machine()}, jax {jax.__version__}"
     return as_markdown(
-        Grid(
+        Text(
             f"elephant bench {' '.join(names)} ({machine})",
             ["what", "ours", "against", "ratio", "target"],
             lines,

@@ -1,39 +1,55 @@
-"""What the package promises from outside: its names, its documents, the code in them."""
+"""What the package promises from outside: its names, its layers, its documents and their code."""
 
+import ast
 import importlib
+import inspect
 import pkgutil
 import re
-import runpy
 import subprocess
 import sys
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 import elephant_nn
-from elephant_nn.experiments import EXPERIMENTS
-from elephant_nn.report.statistics import best_setting, runs_of
-from elephant_nn.report.tables import as_markdown, choices, comparison
+from elephant_nn.experiments.tables import TABLES
+from elephant_nn.report import publishing
+from elephant_nn.report.tables import as_markdown, chosen_settings, comparison
 
 ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "elephant_nn"
+KEPT = ROOT / "docs" / "results"
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"```python\n(.*?)```(?:\n+```text\n(.*?)```)?", re.DOTALL)
 CODE = [
-    pytest.param(*match.groups(), id=f"{path.name}-{i}")
+    pytest.param(
+        *match.groups(),
+        id=f"{path.name}-{i}",
+        marks=[pytest.mark.slow] if "train(" in match[1] else [],
+    )
     for path in DOCUMENTS
     for i, match in enumerate(BLOCK.finditer(path.read_text()))
 ]
 
 
-def test_every_public_name_loads_and_is_explained():
+def test_every_public_name_loads_from_its_home():
     for name in elephant_nn.__all__:
-        value = getattr(elephant_nn, name)
-        assert isinstance(value, dict) or value.__doc__, name
-    assert set(elephant_nn.__all__) == set(elephant_nn._HOME)
-    assert set(dir(elephant_nn)) == set(elephant_nn.__all__)
+        home = importlib.import_module(elephant_nn._MODULES[name])
+        assert getattr(home, name) is getattr(elephant_nn, name)
+    assert dir(elephant_nn) == elephant_nn.__all__
     with pytest.raises(AttributeError, match="no attribute 'elefant'"):
         _ = elephant_nn.elefant
+
+
+def test_every_public_function_and_class_has_a_docstring_of_its_own():
+    for name in elephant_nn.__all__:
+        value = getattr(elephant_nn, name)
+        if inspect.isclass(value):
+            text = value.__dict__.get("__doc__") or ""
+            assert not text.startswith(f"{name}("), f"{name} has only the generated docstring"
+            assert text, name
+        elif inspect.isroutine(value):
+            assert value.__doc__, name
 
 
 def test_no_public_name_hides_a_module():
@@ -41,47 +57,90 @@ def test_no_public_name_hides_a_module():
     assert not modules & set(elephant_nn.__all__)
 
 
-def test_every_public_name_is_documented():
+def test_the_reference_lists_exactly_the_public_names():
     reference = (ROOT / "docs" / "reference.md").read_text()
-    missing = [name for name in elephant_nn.__all__ if f"`{name}" not in reference]
-    assert not missing
+    public, _, _ = reference.partition("## Reinforcement learning")
+    listed = set(re.findall(r"`(\w+)(?:\(|`)", " ".join(re.findall(r"^\| (.*?) \|", public, re.M))))
+    assert listed == set(elephant_nn.__all__)
 
 
 def test_importing_the_package_is_instant():
-    script = "import sys, elephant_nn; assert 'jax' not in sys.modules"
+    script = (
+        "import sys, elephant_nn; heavy = {'jax', 'numpy', 'polars'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_rooms_import_one_way():
-    """activations, networks, ... <- learners <- streams <- runs <- experiments <- report <- cli."""
-    order = [
-        "learners",
-        "rl",
-        "editing",
-        "data",
-        "checking",
-        "streams",
-        "runs",
-        "experiments",
-        "report",
-        "bench",
-        "cli",
-    ]
-    for module in pkgutil.walk_packages(elephant_nn.__path__, "elephant_nn."):
-        room = module.name.split(".")[1]
-        height = order.index(room) if room in order else -1
-        if room in {"bench", "cli"}:
+LAYERS = (
+    ("files",),
+    ("nn", "states"),
+    ("theory", "learners"),
+    ("data",),
+    ("streams", "rl"),
+    ("editing", "checking"),
+    ("runs",),
+    ("experiments",),
+    ("report",),
+    ("cli",),
+    ("__main__",),
+)
+HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
+
+
+def imported(path):
+    """Every module of the package that a file imports, in whatever form."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            depth = [*path.relative_to(SOURCE.parent).parts][: -node.level]
+            yield ".".join([*depth, node.module or ""])
+        elif isinstance(node, ast.ImportFrom) and node.module == "elephant_nn":
+            for alias in node.names:
+                yield elephant_nn._MODULES.get(alias.name, f"elephant_nn.{alias.name}")
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def test_imports_point_one_way():
+    seen = set()
+    for path in SOURCE.rglob("*.py"):
+        mine = path.relative_to(SOURCE).with_suffix("").parts[0]
+        if mine == "__init__":
             continue
-        source = Path(importlib.import_module(module.name).__file__).read_text()
-        for used in re.findall(r"(?:from|import) elephant_nn\.(\w+)", source):
-            reach = order.index(used) if used in order else -1
-            assert reach <= height, f"{module.name} reaches up to {used}"
+        seen.add(mine)
+        for module in imported(path):
+            parts = module.split(".")
+            if parts[0] == "elephant_nn" and len(parts) > 1:
+                assert HEIGHT[parts[1]] <= HEIGHT[mine], f"{path.name} imports {module}"
+    assert seen == set(HEIGHT)
+
+
+def test_every_form_of_import_is_seen(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "SOURCE", tmp_path / "elephant_nn")
+    path = tmp_path / "elephant_nn" / "nn" / "x.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        "import elephant_nn.cli\nfrom elephant_nn import learn, runs\nfrom ..report import page\n"
+        "def f():\n    from elephant_nn.experiments import api\n"
+    )
+    assert list(imported(path)) == [
+        "elephant_nn.cli",
+        "elephant_nn.streams.stream",
+        "elephant_nn.runs",
+        "elephant_nn.report",
+        "elephant_nn.experiments",
+    ]
 
 
 @pytest.mark.parametrize(("code", "printed"), CODE)
-def test_code_in_the_documents_runs_and_prints_what_they_say(code, printed, capsys, monkeypatch):
+def test_code_in_the_documents_runs_and_prints_what_they_say(
+    code, printed, capsys, monkeypatch, tmp_path
+):
     monkeypatch.chdir(ROOT)
-    exec(compile(code, "document", "exec"), {})
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    exec(compile(code, "document", "exec"), {"__name__": "document"})
     if printed is not None:
         words = capsys.readouterr().out.split()
         for ours, documented in zip(words, printed.split(), strict=True):
@@ -94,65 +153,31 @@ def test_links_between_documents_lead_somewhere():
             assert (path.parent / target).exists(), f"{path.name}: {target}"
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_kept_tables_follow_from_the_kept_rows(name):
-    folder = ROOT / "docs" / "results" / name
-    if not folder.exists():
-        pytest.skip("not run yet")
-    rows = pl.read_parquet(folder / "rows.parquet")
-    grids = (comparison(EXPERIMENTS[name], rows), choices(EXPERIMENTS[name], rows))
-    text = "\n\n".join(as_markdown(grid) for grid in grids if grid.lines)
-    assert (folder / "tables.md").read_text() == f"{text}\n"
+@pytest.mark.parametrize("name", TABLES)
+def test_published_tables_follow_from_the_published_rows(name):
+    rows = publishing.published_rows(KEPT, name)
+    texts = (comparison(TABLES[name], rows), chosen_settings(TABLES[name], rows))
+    text = "\n\n".join(as_markdown(text) for text in texts if text.lines)
+    assert (KEPT / name / "tables.md").read_text() == f"{text}\n"
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_settings_are_what_the_kept_sweeps_chose(name):
-    kept = ROOT / "docs" / "results" / name / "rows.parquet"
-    if not kept.exists():
-        pytest.skip("not run yet")
-    rows, experiment = pl.read_parquet(kept), EXPERIMENTS[name]
-    for entry in experiment.entries:
-        choice = best_setting(rows, experiment, entry) if entry.grid else None
-        if choice and not entry.rivals:
-            assert choice.hyper == entry.settings, f"{entry.label}: the sweep chose {choice.hyper}"
-        if entry.grid and runs_of(rows, experiment, entry, entry.settings).height:
-            assert entry.guessed == (choice is None), entry.label
+def test_documents_quote_the_published_tables(tmp_path):
+    (tmp_path / "docs").mkdir()
+    quoted = set()
+    for path in DOCUMENTS:
+        copy = tmp_path / path.relative_to(ROOT)
+        copy.write_text(path.read_text())
+        quoted |= {match[1] for match in publishing._MARK.finditer(path.read_text())}
+    publishing.quote(tmp_path, KEPT)
+    for path in DOCUMENTS:
+        ours = (tmp_path / path.relative_to(ROOT)).read_text()
+        assert ours == path.read_text(), f"{path.name}: run elephant results"
+    assert {"split-digits", "split-mnist", "split-cifar10", "rl-mountain-car"} <= quoted
 
 
-def test_the_readme_quotes_the_kept_table():
-    quoted = re.search(
-        r"<!-- split-digits -->\n(.*?)<!-- /split-digits -->",
-        (ROOT / "README.md").read_text(),
-        re.DOTALL,
-    )
-    collect = runpy.run_path(str(ROOT / "docs" / "results" / "collect.py"))
-    assert quoted is not None
-    assert quoted[1].strip() == collect["readme_table"]()
-
-
-@pytest.mark.parametrize("document", ["classes.md", "rl.md"])
-def test_documents_quote_the_kept_tables(document):
-    text = (ROOT / "docs" / document).read_text()
-    quoted = dict(re.findall(r"<!-- ([\w-]+) -->\n(.*?)<!-- /\1 -->", text, re.DOTALL))
-    collect = runpy.run_path(str(ROOT / "docs" / "results" / "collect.py"))
-    kept = {
-        name: tables.read_text()
-        for name in collect["DOCUMENTS"][document]
-        if (tables := ROOT / "docs" / "results" / name / "tables.md").exists()
-    }
-    assert len(kept) >= 4
-    assert quoted.keys() == kept.keys()
-    for name, tables in kept.items():
-        assert quoted[name].strip() == tables.strip(), f"{name}: run docs/results/collect.py"
-
-
-def test_rows_kept_once_stay_and_newer_ones_of_the_same_run_win(tmp_path):
-    with_kept = runpy.run_path(str(ROOT / "docs" / "results" / "collect.py"))["with_kept"]
-    kept, new = (
-        tmp_path / "rows.parquet",
-        pl.DataFrame({"cell": ["b", "c"], "accuracy": [2.0, 3.0]}),
-    )
-    assert with_kept(new, kept).equals(new)
-    pl.DataFrame({"cell": ["a", "b"], "accuracy": [0.1, 0.2], "seed": [0, 0]}).write_parquet(kept)
-    both = with_kept(new, kept).sort("cell")
-    assert both.select("cell", "accuracy").rows() == [("a", 0.1), ("b", 2.0), ("c", 3.0)]
+def test_a_document_that_quotes_something_else_is_put_right(tmp_path):
+    (tmp_path / "README.md").write_text("a\n<!-- sine -->\nold\n<!-- /sine -->\nb\n")
+    publishing.quote(tmp_path, KEPT)
+    text = (tmp_path / "README.md").read_text()
+    assert text.startswith("a\n<!-- sine -->\n\n**Streaming regression")
+    assert text.endswith("<!-- /sine -->\nb\n")

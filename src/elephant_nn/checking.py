@@ -1,5 +1,6 @@
-"""A check that any learner must pass, ours and yours."""
+"""A conformance check for learners, ours and yours."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -9,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, Num
 
-from elephant_nn.data.loading import digits
 from elephant_nn.learners.learner import Learner, State, check_kind
 
 
@@ -20,30 +20,30 @@ def check_learner(
     *,
     key: Key[Array, ""] | Int[Array, " 2"] | None = None,
 ) -> None:
-    """Raise an AssertionError that says what is wrong, unless the learner keeps all promises.
+    """Raise an AssertionError that says what is wrong, unless the learner meets all requirements.
 
-    * `predict` changes nothing, gives the same twice, and a row's prediction does not depend on the
-      rows beside it;
-    * `update` takes batches of any size, one sample included;
-    * memory is bounded: after a long stream the state has the shapes and types it began with;
+    * `init` takes a key and the inputs of the first batch, no labels;
+    * `predict` changes nothing, is deterministic, and predicts each row independently;
+    * `update` takes batches of any size, including one sample;
+    * memory is bounded: after a long stream the state has the shapes and types it started with;
     * the same key and the same stream give the same state, and `predict` is the same compiled;
-    * states and predictions stay finite on odd inputs: zeros, one sample over and over, one label
-      over and over, and inputs a thousand times too large.
+    * states and predictions stay finite on odd inputs: zeros, one repeated sample, one repeated
+      label, and inputs a thousand times too large.
 
-    What a learner hides from JAX, in a callback or a global, it cannot see.
+    It cannot see what a learner hides from JAX in a callback or a global.
 
     Args:
-        x: a batch of 16 samples or more like those it will see; default: 8x8 digits in [0, 1].
+        x: a batch of 16 samples or more like those the learner is made for; default: random 8x8
+            images in [0, 1] of ten classes.
         y: their labels or targets.
-        key: what to initialise it with; default: `jax.random.key(0)`.
+        key: the key of `init`; default: `jax.random.key(0)`.
     """
     check_kind("check_learner", learner)
     if (x is None) != (y is None):
         raise ValueError("check_learner: give both x and y, or neither")
     ours = x is None
     if x is None or y is None:
-        sample = digits()
-        x, y = sample.x_train[:64].astype(np.float32) / 255, sample.y_train[:64]
+        x, y = _images()
     x, y = jnp.asarray(x), jnp.asarray(y)
     if len(x) < 16 or len(x) != len(y):
         raise ValueError(
@@ -52,26 +52,41 @@ def check_learner(
     if jnp.issubdtype(y.dtype, jnp.integer) and y.ndim == 1 and int(y.min()) < 0:
         raise ValueError(f"check_learner: labels must be 0 or more, got {int(y.min())}")
     if not (jnp.isfinite(x).all() and jnp.isfinite(y).all()):
-        raise ValueError("check_learner: x and y must be finite; odd inputs are made from them")
+        raise ValueError("check_learner: x and y must be finite")
     key = jax.random.key(0) if key is None else key
     try:
         _check(learner, x, y, key)
     except (AssertionError, TypeError, ValueError) as error:
         if ours:
             error.add_note(
-                "check_learner used 8x8 digits, shape (8, 8, 1), ten classes; "
-                "pass x= and y= like the samples that your learner is made for"
+                "check_learner used images of shape (8, 8, 1) of ten classes; pass x= and y= like "
+                "the samples that your learner is made for"
             )
         raise
 
 
+def _images() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.arange(64) % 10).astype(np.int32)
+    x = rng.random((10, 8, 8, 1))[y] + 0.1 * rng.normal(size=(64, 8, 8, 1))
+    return np.clip(x, 0, 1).astype(np.float32), y
+
+
 def _check(learner: Learner, x: Array, y: Array, key: Any) -> None:
     compiled = _traced(learner)
-    start = learner.init(key)
+    try:
+        inspect.signature(learner.init).bind(key, x)
+    except TypeError as error:
+        raise AssertionError(
+            "init must take a key and the inputs of the first batch, init(key, x), and no labels: "
+            f"{error}"
+        ) from error
+    start = learner.init(key, x[:8])
     once = compiled.update(start, (x[:8], y[:8]))
     begun, returned = str(jax.tree.structure(start)), str(jax.tree.structure(once))
     _require(
-        begun == returned, f"update must return a state like init's, {begun}; it gave {returned}"
+        begun == returned,
+        f"update must return a state like init's, {begun}; it returned {returned}",
     )
     learned = compiled.update(once, (x[8:16], y[8:16]))
     _check_prediction(learner, compiled, learned, x, y)
@@ -82,7 +97,7 @@ def _check(learner: Learner, x: Array, y: Array, key: Any) -> None:
 
 
 def _traced(learner: Learner) -> Learner:
-    """Compiled, and traced anew: what Python does while tracing is done once and kept by `jit`."""
+    """The learner with newly compiled functions: `jit` keeps what Python did while tracing."""
     return replace(
         learner,
         update=jax.jit(lambda state, batch: learner.update(state, batch)),
@@ -91,7 +106,7 @@ def _traced(learner: Learner) -> Learner:
 
 
 def _classes(y: Array) -> int:
-    """How many classes labels are of; 0 for targets."""
+    """The number of classes of labels; 0 for targets."""
     return int(y.max()) + 1 if y.ndim == 1 and jnp.issubdtype(y.dtype, jnp.integer) else 0
 
 
@@ -101,23 +116,23 @@ def _check_prediction(
     before = _copy(state)
     first, second = learner.predict(state, x), learner.predict(state, x)
     _require(
-        isinstance(first, jax.Array), f"predict must give an array, got {type(first).__name__}"
+        isinstance(first, jax.Array), f"predict must return an array, got {type(first).__name__}"
     )
-    _assert_finite(first, "two batches, in what predict gave")
-    _require(len(first) == len(x), f"predict gave {len(first)} rows for {len(x)} inputs")
+    _assert_finite(first, "two batches, in the predictions")
+    _require(len(first) == len(x), f"predict returned {len(first)} rows for {len(x)} inputs")
     _require(
         first.ndim == 2 or not _classes(y),
-        f"predict gave outputs of shape {first.shape}; for labels it must give a row of one number "
-        "a class, not the label",
+        f"predict returned outputs of shape {first.shape}; for labels it must return one score per "
+        "class, not the label",
     )
     _require(
         first.ndim < 2 or first.shape[-1] >= _classes(y),
-        f"predict gave {first.shape[-1]} outputs for labels of {_classes(y)} classes",
+        f"predict returned {first.shape[-1]} outputs for labels of {_classes(y)} classes",
     )
-    _require(_same(first, second), "predict gave two answers for one question")
-    _require(_same(before, state), "predict changed the state it was given")
+    _require(_same(first, second), "predict returned two different results for the same inputs")
+    _require(_same(before, state), "predict changed the state")
     alone = jnp.concatenate([compiled.predict(state, x[i : i + 1]) for i in range(4)])
-    _assert_close(alone, first[:4], "a row's prediction depends on the rows beside it")
+    _assert_close(alone, first[:4], "a row's prediction depends on the other rows")
     _assert_close(compiled.predict(state, x), first, "predict differs when compiled")
 
 
@@ -138,7 +153,7 @@ def _check_memory(learner: Learner, start: State, x: np.ndarray, y: np.ndarray) 
         state = learner.update(state, (jnp.asarray(x[rows]), jnp.asarray(y[rows])))
     _require(
         _shapes(state) == _shapes(start),
-        f"after 300 batches the state has {_bytes(state)} bytes, it began with {_bytes(start)}; "
+        f"after 300 batches the state has {_bytes(state)} bytes, at the start {_bytes(start)}; "
         "memory must not grow with the stream",
     )
     _assert_finite(state, "300 batches")
@@ -147,16 +162,16 @@ def _check_memory(learner: Learner, start: State, x: np.ndarray, y: np.ndarray) 
 def _check_sameness(
     learner: Learner, start: State, learned: State, x: Array, y: Array, key: Any
 ) -> None:
-    again = learner.init(key)
-    _require(_same(start, again), "init gave two states for one key")
+    again = learner.init(key, x[:8])
+    _require(_same(start, again), "init returned two different states for one key")
     again = learner.update(learner.update(again, (x[:8], y[:8])), (x[8:16], y[8:16]))
-    _require(_same(learned, again), "the same seed and stream gave two different states")
+    _require(_same(learned, again), "the same key and stream gave two different states")
 
 
 def _check_odd_inputs(learner: Learner, start: State, x: Array, y: Array) -> None:
     odd: dict[str, Callable[[Array], Array]] = {
         "zeros": jnp.zeros_like,
-        "one sample over and over": lambda x: jnp.broadcast_to(x[:1], x.shape),
+        "one repeated sample": lambda x: jnp.broadcast_to(x[:1], x.shape),
         "inputs a thousand times too large": lambda x: 1000 * x,
     }
     for what, change in odd.items():
@@ -165,12 +180,12 @@ def _check_odd_inputs(learner: Learner, start: State, x: Array, y: Array) -> Non
         _assert_finite(learner.predict(state, change(x)), what)
         _assert_finite(learner.predict(state, x), what)
     state = learner.update(start, (x, jnp.broadcast_to(y[:1], y.shape)))
-    _assert_finite((state, learner.predict(state, x)), "one label over and over")
+    _assert_finite((state, learner.predict(state, x)), "one repeated label")
 
 
-def _require(condition: bool, complaint: str) -> None:
+def _require(condition: bool, message: str) -> None:
     if not condition:
-        raise AssertionError(complaint)
+        raise AssertionError(message)
 
 
 def _leaves(tree: Any) -> list[np.ndarray]:

@@ -1,12 +1,12 @@
-"""Change one output of a trained network, and report what else moved."""
+"""Change one output of a trained network, and report what else changed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
 from elephant_nn.learners.gradient import GradientState, gradient
 from elephant_nn.nn.networks import Network, Params
@@ -32,13 +32,13 @@ def edit(
 
 @dataclass(frozen=True)
 class EditReport:
-    """What an edit did: at the edited point, and outside a neighbourhood of it."""
+    """The effect of an edit at the edited point, and outside a neighbourhood of it."""
 
     error_before: float
     error_after: float
     mean_change_outside: float
     max_change_outside: float
-    share_moved: float
+    fraction_moved: float
 
 
 def edit_report(
@@ -54,8 +54,8 @@ def edit_report(
 ) -> EditReport:
     """Compare a network before and after an edit at `x`, on the rows of `elsewhere`.
 
-    Rows within `neighbourhood` of x (Euclidean distance) may move freely; `share_moved` is the
-    share of the others whose output changed by more than `moved`.
+    Rows within `neighbourhood` of x (Euclidean distance) are left out; `fraction_moved` is the
+    fraction of the others whose output changed by more than `moved`.
     """
     outside = jnp.linalg.norm(elsewhere - x, axis=-1) > neighbourhood
     if not outside.any():
@@ -63,15 +63,18 @@ def edit_report(
             f"edit_report: no row of elsewhere is farther than neighbourhood={neighbourhood} "
             "from x; give more rows or a smaller neighbourhood"
         )
-    change = jax.vmap(jnp.linalg.norm)(
-        network.apply(after, elsewhere) - network.apply(before, elsewhere)
-    )
-    change = np.asarray(change)[np.asarray(outside)]
-    error = lambda params: float(jnp.linalg.norm(network.apply(params, x[None])[0] - y))
-    return EditReport(
-        error(before),
-        error(after),
-        float(change.mean()),
-        float(change.max()),
-        float((change > moved).mean()),
-    )
+    old, new = (network.apply(params, elsewhere) for params in (before, after))
+    errors = [jnp.linalg.norm(network.apply(p, x[None])[0] - y) for p in (before, after)]
+    return report_change(old, new, outside, errors, moved=moved)
+
+
+def report_change(
+    old: ArrayLike,
+    new: ArrayLike,
+    outside: ArrayLike,
+    errors: Sequence[ArrayLike],
+    moved: float = 0.05,
+) -> EditReport:
+    """The report of an edit from outputs, and errors at the edited point, before and after it."""
+    change = np.linalg.norm(np.asarray(new) - np.asarray(old), axis=-1)[np.asarray(outside)]
+    return EditReport(*map(float, (*errors, change.mean(), change.max(), (change > moved).mean())))

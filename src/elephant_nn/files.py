@@ -1,77 +1,102 @@
-"""Files that are written whole or not at all."""
+"""Write files and folders atomically: after a crash they are complete or absent."""
 
+import contextlib
 import errno
 import os
 import shutil
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 
 class StorageError(Exception):
-    """A file or folder could not be used; the message is a sentence for people."""
+    """A file or folder cannot be read or written; the message is one sentence for the user."""
 
 
 class DataError(Exception):
-    """A data set could not be had; the message says why and what to try next."""
+    """A data set is missing, damaged or unsuitable; the message says why and what to do."""
 
 
 class StoreWarning(UserWarning):
-    """A file of the store was unreadable and set aside."""
+    """A stored file was damaged and has been set aside."""
+
+
+@contextlib.contextmanager
+def _writing(what: str, advice: str = "free disk space or choose another folder") -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"cannot write {what}: {error.strerror or error}; {advice}") from error
 
 
 def make_folder(folder: Path, otherwise: str = "choose another with --out") -> Path:
-    """Make a folder that can be written to, or say in one sentence why not, and what to do."""
-    try:
+    """Create a writable folder; the error says why it failed and what to do `otherwise`."""
+    with _writing(f"to {folder}", otherwise):
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    except OSError as error:
-        raise StorageError(
-            f"cannot write to {folder}: {error.strerror or error}; {otherwise}"
-        ) from error
     return folder
 
 
 def write_whole(path: Path, content: bytes) -> Path:
-    """Write beside, flush, rename: readers see all of the file or none, even after a kill."""
-    try:
+    """Write a file atomically: to a temporary sibling, flushed to disk, then renamed."""
+    with _writing(str(path)):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-        beside = Path(name)
+        temporary = Path(name)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            beside.chmod(0o644)
-            beside.replace(path)
+            temporary.chmod(0o644)
+            temporary.replace(path)
         finally:
-            beside.unlink(missing_ok=True)
-    except OSError as error:
-        raise StorageError(
-            f"cannot write {path}: {error.strerror or error}; make room or choose another folder"
-        ) from error
+            temporary.unlink(missing_ok=True)
     return path
 
 
-def set_aside(
-    path: Path, reason: str, then: str = "its runs will be done again when asked for"
-) -> str:
-    """Move an unreadable file out of the way, beside it, and say so in one sentence."""
+def write_folder(path: Path, fill: Callable[[Path], None]) -> bool:
+    """Write a folder of files atomically; return False, and change nothing, if `path` exists.
+
+    `fill` writes the files to a temporary folder, which is flushed to disk and then renamed.
+    """
+    with _writing(str(path)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(".part", f".{path.name}.", path.parent) as temporary:
+            folder = Path(temporary) / path.name
+            folder.mkdir()
+            fill(folder)
+            for written in folder.iterdir():
+                with written.open("rb+") as file:
+                    os.fsync(file.fileno())
+            try:
+                folder.rename(path)
+            except OSError:
+                if not path.exists():
+                    raise
+                return False
+    return True
+
+
+def set_aside(path: Path, reason: str, then: str = "its runs are repeated when needed") -> str:
+    """Move a damaged file or folder to `set-aside` next to it; return a sentence about it."""
+    folder = path.parent / "set-aside"
     try:
-        shelf = path.parent / "set-aside"
-        shelf.mkdir(exist_ok=True)
-        path.replace(shelf / path.name)
-        return f"{path.name} {reason}; moved to {shelf}, {then}"
+        folder.mkdir(exist_ok=True)
+        if (folder / path.name).is_dir():
+            shutil.rmtree(folder / path.name)
+        path.replace(folder / path.name)
+        return f"{path.name} {reason}; moved to {folder}, {then}"
     except OSError as error:
-        return f"{path} {reason}, and could not be moved away ({error.strerror}); it is passed over"
+        return f"{path} {reason}, and could not be moved ({error.strerror}); it is ignored"
 
 
 def remove_leftovers(
     folder: Path, pattern: str = ".*.part", older_than_seconds: float = 3600.0
 ) -> None:
-    """Remove what killed writers left behind; young ones may belong to a writer at work."""
+    """Remove temporary files of killed processes; recent ones may still be in use."""
     for path in folder.glob(pattern):
         try:
             if time.time() - path.stat().st_mtime > older_than_seconds:

@@ -5,8 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from jaxtyping import TypeCheckError
 from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -31,6 +30,7 @@ from elephant_nn.learners.sdmlp import top_k_inhibited
 from elephant_nn.learners.winners import kth_largest
 
 KEY = jax.random.key(0)
+ONE = jnp.ones((1, 1))
 X, Y = load_digits(return_X_y=True)
 NOISE = np.random.default_rng(0).normal(0, 0.05, X.shape)  # or many sums would be equal
 X, Y = (X / 16 + NOISE).astype(np.float32), Y.astype(np.int32)
@@ -44,7 +44,7 @@ def batches(size=50, count=10):
 
 
 def after(learner, stream):
-    state = learner.init(KEY)
+    state = learner.init(KEY, stream[0][0])
     for batch in stream:
         state = jax.jit(learner.update)(state, batch)
     return state
@@ -57,12 +57,12 @@ _kth = jax.jit(kth_largest, static_argnums=1)
 @given(
     st.lists(st.floats(0, 2.0**100, width=32), min_size=SIZE, max_size=SIZE), st.integers(1, SIZE)
 )
-def test_kth_largest_is_what_sorting_gives(values, k):
+def test_kth_largest_by_sorting(values, k):
     expected = np.sort(np.array(values, np.float32))[-k]
     assert _kth(jnp.array([values]), k)[0, 0] == expected
 
 
-def test_kth_largest_counts_equal_values_and_zeros():
+def test_kth_largest_of_equal_values_and_zeros():
     values = jnp.array([[2.0, 2.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
     for k, expected in ((1, 2), (2, 2), (3, 1), (4, 0)):
         np.testing.assert_array_equal(kth_largest(values, k)[:, 0], [expected, 0])
@@ -86,14 +86,14 @@ def ewc(anchor, updates, weight=1e3, decay=0.9):
 
 @pytest.mark.parametrize("weight", [10.0, 1e5])
 @pytest.mark.parametrize("decay", [0.5, 0.999])
-def test_the_literal_form_does_nothing_with_one_update_a_batch(weight, decay):
+def test_previous_anchor_has_no_effect_with_one_update(weight, decay):
     plain = gradient(mlp((64, 30, 10)), optax.rmsprop(1e-3, decay=0.999), cross_entropy)
     ours = after(ewc("previous", 1, weight, decay), batches()).params
     jax.tree.map(np.testing.assert_array_equal, ours, after(plain, batches()).params)
 
 
 @pytest.mark.parametrize(("anchor", "updates"), [("previous", 2), ("fisher", 1), ("average", 1)])
-def test_other_forms_act(anchor, updates):
+def test_penalties_hold_parameters(anchor, updates):
     free, held = (after(ewc(anchor, updates, w), batches()).params for w in (0.0, 1e4))
     away = lambda params: sum(
         float(jnp.sum((p - q) ** 2))
@@ -110,9 +110,9 @@ def one_number(ewc, decay=0.5, **settings):
     return ewc(network, optax.sgd(0.1), loss, weight=2.0, decay=decay, **settings)
 
 
-def test_the_fisher_anchor_by_hand():
+def test_fisher_anchor_of_a_worked_example():
     learner = one_number(streaming_ewc, anchor="fisher")
-    state = learner.init(KEY)
+    state = learner.init(KEY, ONE)
     state = learner.update(state, (jnp.array([[1.0]]), jnp.array([1.0])))
     # slope -1, no Fisher yet: w = .1, F = 1, all of it from now: the anchor is .1
     assert (state.params, state.fisher, state.anchor) == pytest.approx((0.1, 1.0, 0.1))
@@ -126,9 +126,9 @@ def test_the_fisher_anchor_by_hand():
     assert state.params == pytest.approx(0.3 - 0.1 * 2 * 4.5 * (0.3 - anchor))
 
 
-def test_the_average_anchor_by_hand():
+def test_average_anchor_of_a_worked_example():
     learner = one_number(streaming_ewc, decay=0.8, anchor="average")
-    state = learner.update(learner.init(KEY), (jnp.array([[1.0]]), jnp.array([1.0])))
+    state = learner.update(learner.init(KEY, ONE), (jnp.array([[1.0]]), jnp.array([1.0])))
     # slope -1, no Fisher yet: w = .1, F = 1, a fifth of the way to w: the anchor is .02
     assert (state.params, state.fisher, state.anchor) == pytest.approx((0.1, 1.0, 0.02))
     state = learner.update(state, (jnp.array([[1.0]]), jnp.array([0.1])))
@@ -137,22 +137,22 @@ def test_the_average_anchor_by_hand():
     assert state.anchor == pytest.approx(0.8 * 0.02 + 0.2 * 0.084)
 
 
-def test_the_fisher_information_is_the_last_steps():
+def test_fisher_information_is_that_of_the_last_step():
     learner = one_number(streaming_ewc, anchor="previous", updates=2)
-    state = learner.update(learner.init(KEY), (jnp.array([[1.0]]), jnp.array([1.0])))
+    state = learner.update(learner.init(KEY, ONE), (jnp.array([[1.0]]), jnp.array([1.0])))
     # slope -1: w = .1; slope -.9: w = .19
     assert (state.params, state.fisher) == pytest.approx((0.19, 0.81))
 
 
-def test_unknown_anchors_are_named():
+def test_unknown_anchors_are_refused():
     with pytest.raises(ValueError, match=r"anchor must be one of .* got 'previos'"):
         ewc("previos", 1)
 
 
-def test_ewc_that_is_told_boundaries_by_hand():
+def test_online_ewc_of_a_worked_example():
     learner = one_number(online_ewc, ends=(2, 3))
     assert learner.needs.task_boundary
-    state = learner.init(KEY)
+    state = learner.init(KEY, ONE)
     for y in (1.0, 2.1):
         assert (state.ewc.fisher, state.ewc.anchor) == (0, 0)
         state = learner.update(state, (jnp.array([[1.0]]), jnp.array([y])))
@@ -171,20 +171,20 @@ def test_ewc_that_is_told_boundaries_by_hand():
 
 
 @pytest.mark.parametrize("ends", [(), (0,), (-1, 4)])
-def test_ends_count_batches(ends):
-    with pytest.raises(ValueError, match=r"ends must say after how many batches .* got \("):
+def test_senseless_ends_are_refused(ends):
+    with pytest.raises(ValueError, match=r"ends must .* got \("):
         one_number(online_ewc, ends=ends)
 
 
-def test_ends_are_whole_numbers():
+def test_ends_must_be_whole_numbers():
     # Of a sequence the type checker looks at one item by chance: it or the learner complains.
     with pytest.raises((ValueError, TypeCheckError), match="ends"):
         one_number(online_ewc, ends=(28.5, 56))
 
 
-def test_a_task_without_a_whole_batch_has_no_end():
+def test_ends_of_empty_tasks_are_ignored():
     learner = one_number(online_ewc, ends=(0, 2, 2))
-    state, stiff = learner.init(KEY), []
+    state, stiff = learner.init(KEY, ONE), []
     for _ in range(3):
         state = learner.update(state, (jnp.array([[1.0]]), jnp.array([1.0])))
         stiff.append(float(state.ewc.fisher) > 0)
@@ -194,25 +194,25 @@ def test_a_task_without_a_whole_batch_has_no_end():
 # SDMLP
 
 
-def test_inhibition_leaves_the_top_k_and_excitation_all():
+def test_inhibition_keeps_the_top_k():
     values = jnp.array([[4.0, 1.0, 3.0, 2.0]])
     np.testing.assert_array_equal(top_k_inhibited(values, 2, jnp.ones(4)), [[2.0, 0.0, 1.0, 0.0]])
     np.testing.assert_array_equal(top_k_inhibited(values, 2, -jnp.ones(4)), [[6.0, 3.0, 5.0, 4.0]])
     np.testing.assert_array_equal(top_k_inhibited(values, 2, jnp.zeros(4)), values)
 
 
-def test_sdmlp_keeps_its_weights_non_negative_and_of_length_one():
+def test_weights_of_sdmlp_are_non_negative_and_normalised():
     learner = sdmlp(64, 40, 10, k=3, switch=1000.0, passes=1)
-    for state in (learner.init(KEY), after(learner, batches())):
+    for state in (learner.init(KEY, ONE), after(learner, batches())):
         hidden, output = state.weights
         assert (hidden >= 0).all()
         assert (output >= 0).all()
         np.testing.assert_allclose(jnp.linalg.norm(hidden, axis=0), 1, rtol=1e-5)
 
 
-def test_units_switch_as_they_are_used():
+def test_gaba_switch_reduces_active_units():
     learner = sdmlp(64, 40, 10, k=3, switch=200.0, passes=1)
-    first = learner.update(learner.init(KEY), batches()[0])
+    first = learner.update(learner.init(KEY, ONE), batches()[0])
     assert (first.counts > 45).all()  # excited: nearly every unit is active for all 50 samples
     state = after(learner, batches(count=30))
     later = learner.update(state, batches()[0])
@@ -221,9 +221,9 @@ def test_units_switch_as_they_are_used():
 
 
 @pytest.mark.parametrize(("used", "inhibition"), [(0, -1.0), (100, 0.0), (200, 1.0), (900, 1.0)])
-def test_a_unit_is_as_inhibitory_as_it_was_used(used, inhibition):
+def test_inhibition_grows_with_use(used, inhibition):
     learner = sdmlp(64, 40, 10, k=3, switch=200.0, passes=1)
-    state = learner.init(KEY)._replace(counts=jnp.full(40, used))
+    state = learner.init(KEY, ONE)._replace(counts=jnp.full(40, used))
     (x, _), (hidden, output) = batches()[0], state.weights
     x = jax.nn.relu(x)
     values = jax.nn.relu(x / jnp.linalg.norm(x, axis=1, keepdims=True) @ hidden)
@@ -232,9 +232,9 @@ def test_a_unit_is_as_inhibitory_as_it_was_used(used, inhibition):
 
 
 @pytest.mark.parametrize(("scale", "clipped"), [(1.0, False), (20.0, True)])
-def test_sdmlp_takes_a_clipped_step_of_plain_sgd(scale, clipped):
+def test_sdmlp_takes_clipped_steps_of_sgd(scale, clipped):
     learner = sdmlp(64, 40, 10, k=3, lr=0.5, passes=1)
-    state, (x, y) = learner.init(KEY), batches()[0]
+    state, (x, y) = learner.init(KEY, ONE), batches()[0]
     state = state._replace(weights=(state.weights[0], scale * state.weights[1]))
 
     unit = jax.nn.relu(x)
@@ -252,7 +252,7 @@ def test_sdmlp_takes_a_clipped_step_of_plain_sgd(scale, clipped):
         np.testing.assert_allclose(ours, expected, atol=1e-6)
 
 
-def test_k_must_leave_losers():
+def test_k_must_be_below_neurons():
     with pytest.raises(ValueError, match="k must be between 1 and 9"):
         sdmlp(64, 10, 10, k=10)
 
@@ -260,7 +260,7 @@ def test_k_must_leave_losers():
 # FlyModel
 
 
-def test_flymodel_is_what_its_definition_says():
+def test_flymodel_by_definition():
     learner = flymodel(64, 300, 10, per_unit=8, lr=0.02)
     state = after(learner, batches())
     projection = np.asarray(state.projection)
@@ -281,7 +281,7 @@ def test_flymodel_is_what_its_definition_says():
     assert np.mean(ours == np.argmax(survivors(X[500:700]) @ weights.T, 1)) > 0.99
 
 
-def test_the_order_of_samples_does_not_matter_to_flymodel():
+def test_flymodel_does_not_depend_on_order():
     learner = flymodel(64, 300, 10, per_unit=8, lr=0.02)
     there, back = after(learner, batches()), after(learner, batches()[::-1])
     np.testing.assert_allclose(there.weights, back.weights, atol=1e-5)
@@ -296,7 +296,7 @@ def test_the_order_of_samples_does_not_matter_to_flymodel():
         streaming_lda(RAW_INPUTS, 64, 10),
     ],
 )
-def test_classes_that_never_came_are_never_predicted(learner):
+def test_unseen_classes_are_never_predicted(learner):
     few = np.isin(Y, (3, 5))
     state = after(learner, [(jnp.array(X[few]), jnp.array(Y[few]))])
     assert set(np.unique(jnp.argmax(learner.predict(state, jnp.array(X)), 1))) == {3, 5}
@@ -305,7 +305,7 @@ def test_classes_that_never_came_are_never_predicted(learner):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: flymodel(64, 300, 10, active=-0.5), "active must be a share above 0"),
+        (lambda: flymodel(64, 300, 10, active=-0.5), "active must be a fraction above 0"),
         (lambda: sdmlp(64, 30, 10, switch=0), "switch must be a number of samples above 0, got 0"),
         (lambda: sdmlp(64, 30, 10, passes=0), "passes must be 1 or more, got 0"),
         (
@@ -335,7 +335,7 @@ def test_senseless_settings_are_refused(make, message):
         make()
 
 
-def test_units_cannot_sum_all_inputs():
+def test_units_of_flymodel_cannot_sum_all_inputs():
     with pytest.raises(ValueError, match="per_unit must be between 1 and 63, got 64"):
         flymodel(64, 300, 10, per_unit=64)
 
@@ -355,7 +355,7 @@ def test_units_cannot_sum_all_inputs():
     ],
 )
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
-def test_running_sums_give_what_scikit_learn_computes_at_once(learner, reference, offset):
+def test_class_statistics_agree_with_scikit_learn(learner, reference, offset):
     state = after(learner, [(x + offset, y) for x, y in batches(size=40, count=25)])
     reference.fit(X[:1000], Y[:1000])
     ours = np.argmax(learner.predict(state, jnp.array(X[1000:] + offset)), 1)
@@ -363,7 +363,7 @@ def test_running_sums_give_what_scikit_learn_computes_at_once(learner, reference
 
 
 @pytest.mark.parametrize("name", ["naive Bayes", "LDA"])
-def test_frequent_classes_are_likelier(name):
+def test_class_priors_agree_with_scikit_learn(name):
     rare = (Y >= 5) & (np.arange(len(Y)) % 8 > 0)
     x, y = X[~rare], Y[~rare]
     if name == "LDA":

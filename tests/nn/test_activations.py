@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support import name_of
 
 from elephant_nn import (
@@ -36,7 +35,7 @@ def exact(x, a, d):
 
 
 @given(inputs, widths, sharpnesses)
-def test_value_and_slope_are_exact_and_finite_for_every_input(x, a, d):
+def test_value_and_slope_are_exact(x, a, d):
     value, slope = exact(x, a, d)
     relative = 4e-7 * (d + 4)  # rounding of u, d times over
     x, a = jnp.float32(x), jnp.float32(a)
@@ -45,7 +44,7 @@ def test_value_and_slope_are_exact_and_finite_for_every_input(x, a, d):
 
 
 @given(inputs, widths, sharpnesses)
-def test_gradients_are_the_slope_and_finite(x, a, d):
+def test_gradients_are_exact_and_finite(x, a, d):
     by_x, by_a = jax.grad(lambda x, a: elephant(x, a, d), (0, 1))(jnp.float32(x), jnp.float32(a))
     assert by_x == elephant_slope(jnp.float32(x), jnp.float32(a), d)
     assert np.isfinite(by_a)
@@ -60,7 +59,7 @@ def test_curvature_is_finite(x, a, d):
 
 
 @pytest.mark.parametrize("d", [2, 3, 4, 4.5, 8, 9])
-def test_derivatives_agree_with_differences(d):
+def test_derivatives_equal_finite_differences(d):
     with jax.enable_x64(True):
         for x in (-1.0, -0.05, 0.0, 0.03, 0.2):
             f = lambda x, a: elephant(x, a, d)
@@ -76,12 +75,12 @@ def test_derivatives_agree_with_differences(d):
                 np.testing.assert_allclose(second[i], (dx, da), rtol=1e-4, atol=5e-3)
 
 
-def test_curvature_at_zero_is_right_for_d_2():
+def test_curvature_at_zero():
     assert jax.grad(jax.grad(lambda x: elephant(x, 0.5, 2)))(0.0) == pytest.approx(-2 / 0.5**2)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-def test_every_float_type_keeps_its_type_and_accuracy(dtype):
+def test_float_types(dtype):
     with jax.enable_x64(True):
         x = jnp.linspace(-5, 5, 101).astype(dtype)
         for y in (elephant(x, 1.0, 8), elephant_slope(x, 1.0, 8)):
@@ -93,7 +92,7 @@ def test_every_float_type_keeps_its_type_and_accuracy(dtype):
         )
 
 
-def test_half_precision_does_not_overflow_inside():
+def test_half_precision_does_not_overflow():
     # 4^8 is beyond float16; a naive power would give 0.
     assert elephant(jnp.float16(4), 1.0, 8) == pytest.approx(4.0**-8, rel=0.1)
 
@@ -108,9 +107,20 @@ def test_integers_shapes_and_transformations():
     np.testing.assert_allclose(elephant(x, widths)[:, 2], elephant(x[:, 2], 0.3), rtol=1e-6)
 
 
-def test_nan_stays_nan():
+def test_complex_numbers_are_refused():
     with pytest.raises(TypeError, match="must be real"):
         elephant(1j)
+
+
+def test_torch_tensors_are_refused():
+    tensor = type("Tensor", (float,), {"__module__": "torch"})(0.5)
+    for function in (elephant, elephant_slope):
+        with pytest.raises(TypeError, match=r"torch.Tensor.* x.numpy\(\)"):
+            function(tensor)
+    assert elephant(float(tensor), 0.5) == pytest.approx(0.5)
+
+
+def test_nan_stays_nan():
     for d in (4, 2.5, math.inf):
         assert np.isnan(elephant(jnp.nan, 0.1, d))
         assert np.isnan(elephant_slope(jnp.nan, 0.1, d))
@@ -124,7 +134,7 @@ def test_infinite_sharpness_is_the_rectangle(a):
     np.testing.assert_array_equal(elephant_slope(x, a, math.inf), 0)
 
 
-def test_whole_sharpness_costs_no_power():
+def test_whole_sharpness_needs_no_power():
     passes = lambda d: str(jax.make_jaxpr(jax.grad(lambda x: elephant(x, 0.1, d)))(0.3))
     for d in (2, 3, 8, 8.0):
         assert " pow " not in passes(d)
@@ -139,11 +149,11 @@ def test_bad_widths_are_refused(a):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
-def test_the_rectangle_meets_its_edge_in_every_precision(dtype):
+def test_edge_of_the_rectangle_in_every_precision(dtype):
     assert elephant(jnp.asarray(0.1, dtype), 0.1, math.inf) == 0.5
 
 
-def test_a_width_in_lower_precision_does_not_lower_the_precision():
+def test_width_of_lower_precision_keeps_the_precision_of_x():
     width = np.float16(1e-5)
     x = jnp.float32(width)
     assert elephant(x, width, 8) == pytest.approx(0.5)
@@ -171,12 +181,12 @@ def test_slopes_are_the_derivatives(activation):
     np.testing.assert_allclose(activation.slope(x), by_autodiff, rtol=2e-5, atol=6e-7)
 
 
-def test_elu_is_elu():
+def test_elu_equals_jax():
     x = jnp.linspace(-30, 3, 10_001)
     np.testing.assert_allclose(CLASSICAL["elu"](x), jax.nn.elu(x), rtol=5e-7)
 
 
-def test_even_bias_is_spread_evenly_with_the_right_deviation():
+def test_even_bias():
     bias = even_bias(0.64)(jax.random.key(0), (1001,))
     assert bias[0] == pytest.approx(-math.sqrt(3) * 0.64)
     assert bias[-1] == pytest.approx(math.sqrt(3) * 0.64)
@@ -196,7 +206,7 @@ def test_even_bias_works_in_flax_and_equinox():
     np.testing.assert_array_equal(linear.bias, expected)
 
 
-def test_fan_in_uniform_fills_its_range():
+def test_range_of_fan_in_uniform():
     w = fan_in_uniform()(jax.random.key(0), (25, 4000), jnp.float32)
     assert np.abs(w).max() <= 0.2
     assert np.abs(w).max() > 0.199

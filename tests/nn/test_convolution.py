@@ -11,7 +11,7 @@ KEY = jax.random.key(0)
 
 
 def plain_cnn(params, x):
-    """The same network in the words of jax.lax."""
+    """The same network by jax.lax."""
     channels = x.shape[-1]
     kernel = params["conv"]["w"].reshape(3, 3, channels, -1)
     layout = ("NHWC", "HWIO", "NHWC")
@@ -23,7 +23,7 @@ def plain_cnn(params, x):
 
 
 @pytest.mark.parametrize("shape", [(8, 8, 1), (6, 10, 3), (7, 9, 2)])
-def test_cnn_and_its_slopes_are_those_of_convolution_and_pooling(shape):
+def test_cnn_and_its_gradients_equal_convolution_and_pooling(shape):
     network = cnn(shape, 20, 5, filters=4)
     params = jax.tree.map(lambda p: p + 0.1, network.init(KEY))
     x = jax.random.normal(jax.random.key(1), (6, *shape))
@@ -51,7 +51,7 @@ def test_the_elephant_is_in_the_dense_layer_only():
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])
-def test_depthwise_and_its_slopes_are_those_of_a_grouped_convolution(size):
+def test_depthwise_and_its_gradients_equal_a_grouped_convolution(size):
     x = jax.random.normal(KEY, (3, 6, 7, 4))
     kernel = jax.random.normal(jax.random.key(1), (size * size, 4))
     around = ((size - 1) // 2, size // 2)
@@ -74,7 +74,7 @@ SMALL = {"width": 6, "depth": 2, "patch": 2, "kernel": 3}
 
 
 def plain_convmixer(params, x):
-    """The same network in the words of jax.lax, as it predicts."""
+    """The same network by jax.lax, as it predicts."""
 
     def convolved(layer, x, kernel, strides, groups=1):
         z = jax.lax.conv_general_dilated(
@@ -96,7 +96,7 @@ def plain_convmixer(params, x):
 
 
 @pytest.mark.parametrize("channels", [1, 3])
-def test_convmixer_is_made_of_convolutions(channels):
+def test_convmixer_equals_convolutions(channels):
     network = convmixer((8, 6, channels), 12, 4, **SMALL)
     params = network.init(KEY)
     stirred = iter(jax.random.split(jax.random.key(1), len(jax.tree.leaves(params))))
@@ -107,7 +107,7 @@ def test_convmixer_is_made_of_convolutions(channels):
     )
 
 
-def test_learning_normalises_by_the_batch_and_predicting_by_what_was_seen():
+def test_batch_normalisation_when_learning_and_predicting():
     network = convmixer((8, 8, 1), 12, 4, **SMALL)
     params = network.init(KEY)
     x = jax.random.uniform(KEY, (20, 8, 8, 1))
@@ -125,11 +125,11 @@ def test_learning_normalises_by_the_batch_and_predicting_by_what_was_seen():
     assert not np.allclose(network.features(params, x), h, atol=5e-2)
 
 
-def test_running_statistics_move_with_the_batches_and_not_with_the_optimiser():
+def test_optimisers_do_not_change_running_statistics():
     network = convmixer((8, 8, 1), 12, 4, **SMALL)
     learner = gradient(network, optax.adamw(1e-2, weight_decay=1.0), cross_entropy)
-    state = learner.init(KEY)
     batch = (jax.random.uniform(KEY, (20, 8, 8, 1)), jnp.arange(20) % 4)
+    state = learner.init(KEY, batch[0])
     expected = jax.jit(network.observe)(state.params, batch[0])[1]["layers"]
     after = jax.jit(learner.update)(state, batch).params["layers"]
     for name, layer in after.items():

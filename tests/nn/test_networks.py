@@ -10,7 +10,7 @@ from elephant_nn import elephant, emlp, mlp
 KEY = jax.random.key(0)
 
 
-def test_layers_start_as_in_the_paper():
+def test_initialisation_of_the_paper():
     params = emlp((9, 50, 40, 3), a=0.1, sigma_bias=0.5, output_bias=True).init(KEY)
     assert [layer["w"].shape for layer in params] == [(9, 50), (50, 40), (40, 3)]
     for layer in params:
@@ -42,5 +42,5 @@ def test_output_bias_is_added():
 
 @pytest.mark.parametrize("sizes", [(), (3,), (3, 4), (3, 0, 2)])
 def test_senseless_sizes_are_refused(sizes):
-    with pytest.raises(ValueError, match="sizes lists inputs"):
+    with pytest.raises(ValueError, match=r"mlp: sizes .* all above 0"):
         mlp(sizes)

@@ -1,23 +1,24 @@
-"""Greedy play: returns and films."""
+"""Greedy evaluation and recorded episodes."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from PIL import Image
 
 from elephant_nn.nn.networks import Network, mlp
 from elephant_nn.rl import make_environment
-from elephant_nn.rl.policy import evaluate, film, write_gif
+from elephant_nn.rl.policy import evaluate, record_episode, write_gif
 
 PUMP = Network(
     init=lambda key: (),
     features=lambda params, x: x,
     head=lambda params, x: jnp.stack([-x[:, 1], 0 * x[:, 1] - 1, x[:, 1]], 1),
 )
-"""Always pushes where the car is going already: it reaches the flag from everywhere."""
+"""Pushes in the direction of motion, which solves MountainCar from every start."""
 
 
-def test_returns_are_those_of_stepping_by_hand():
+def test_returns_equal_those_of_a_manual_loop():
     environment = make_environment("mountain-car")
     key = jax.random.key(5)
     returns = evaluate(environment, PUMP, (), key, episodes=3)
@@ -35,41 +36,52 @@ def test_returns_are_those_of_stepping_by_hand():
     assert (returns > -250).all()
 
 
-def test_a_film_is_as_long_as_the_episode():
-    environment = make_environment("mountain-car", cap=40)
-    pictures, earned = film(environment, PUMP, (), jax.random.key(0))
-    assert (len(pictures), earned) == (41, -40)
-    assert (pictures[0] != pictures[-1]).any()
-    shorter, _ = film(environment, PUMP, (), jax.random.key(0), frames=3)
-    np.testing.assert_array_equal(shorter, pictures[:3])
+def test_a_recorded_episode_has_one_frame_per_state():
+    environment = make_environment("mountain-car", max_steps=40)
+    frames, episode_return = record_episode(environment, PUMP, (), jax.random.key(0))
+    assert (len(frames), episode_return) == (41, -40)
+    assert (frames[0] != frames[-1]).any()
+    shorter, _ = record_episode(environment, PUMP, (), jax.random.key(0), frames=3)
+    np.testing.assert_array_equal(shorter, frames[:3])
 
 
-def test_a_film_of_nothing_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="no pictures"):
-        write_gif(tmp_path / "film.gif", [])
+def test_write_gif(tmp_path):
+    frames = [np.full((4, 6, 3), level, np.uint8) for level in (0, 100, 200)]
+    with Image.open(write_gif(tmp_path / "episode.gif", frames, fps=20)) as gif:
+        assert (gif.size, gif.n_frames) == ((6, 4), 3)
+        assert gif.info["duration"] == 50
 
 
-def test_many_agents_play_side_by_side():
-    environment, key = make_environment("mountain-car", cap=50), jax.random.key(0)
+def test_write_gif_rejects_wrong_arguments(tmp_path):
+    with pytest.raises(ValueError, match="frames is empty"):
+        write_gif(tmp_path / "episode.gif", [])
+    with pytest.raises(ValueError, match="fps must be above 0, got 0"):
+        write_gif(tmp_path / "episode.gif", [np.zeros((2, 2, 3), np.uint8)], 0)
+
+
+def test_evaluate_can_be_vmapped_over_agents():
+    environment, key = make_environment("mountain-car", max_steps=50), jax.random.key(0)
     network = mlp((2, 4, 3))
     agents = jax.vmap(network.init)(jax.random.split(key, 3))
     returns = jax.vmap(lambda params: evaluate(environment, network, params, key, 2))(agents)
     assert returns.shape == (3, 2)
 
 
-def test_agents_that_cannot_play_are_refused(tmp_path):
+def test_networks_and_params_that_do_not_fit_are_rejected():
     environment, key = make_environment("mountain-car"), jax.random.key(0)
     larger = mlp((2, 4, 7))
-    for act in (evaluate, film):
-        with pytest.raises(ValueError, match="it needs 2 inputs and 3 outputs"):
-            act(environment, larger, larger.init(key), key)
-    fitting = mlp((2, 4, 3))
-    diverged = jax.tree.map(lambda leaf: leaf * jnp.nan, fitting.init(key))
-    with pytest.raises(ValueError, match="its training diverged"):
-        evaluate(environment, fitting, diverged, key)
+    for run in (evaluate, record_episode):
+        with pytest.raises(ValueError, match="build it with 2 inputs and 3 outputs"):
+            run(environment, larger, larger.init(key), key)
+    network = mlp((2, 4, 3))
+    diverged = jax.tree.map(lambda leaf: leaf * jnp.nan, network.init(key))
+    with pytest.raises(ValueError, match="training diverged"):
+        evaluate(environment, network, diverged, key)
+
+
+def test_counts_below_one_are_rejected():
+    environment, key = make_environment("mountain-car"), jax.random.key(0)
     with pytest.raises(ValueError, match="episodes must be 1 or more, got 0"):
         evaluate(environment, PUMP, (), key, episodes=0)
     with pytest.raises(ValueError, match="frames must be 1 or more, got -5"):
-        film(environment, PUMP, (), key, frames=-5)
-    with pytest.raises(ValueError, match="frames_a_second must be above 0, got 0"):
-        write_gif(tmp_path / "film.gif", [np.zeros((2, 2, 3), np.uint8)], 0)
+        record_episode(environment, PUMP, (), key, frames=-5)

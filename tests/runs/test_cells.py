@@ -1,8 +1,7 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from elephant_nn.runs.cells import Cell, digest, grid, group_cells
+from elephant_nn.runs.cells import Cell, digest, grid
 
 values = st.one_of(
     st.integers(-10, 10**6), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=5)
@@ -36,12 +35,12 @@ def test_every_part_counts(hyper, seed):
     assert cell.id not in {other.id for other in others}
 
 
-@given(hypers)
-def test_floats_are_traced_and_the_rest_is_static(hyper):
-    cell = Cell.of("e", "m", hyper, 0)
-    assert cell.floats | dict(cell.static) == hyper == cell.hyper
-    assert all(isinstance(value, float) for value in cell.floats.values())
-    assert not any(isinstance(value, float) for _, value in cell.static)
+@given(hypers, st.integers(0, 100))
+def test_the_setting_id_leaves_out_the_seed_only(hyper, seed):
+    cell = Cell.of("e", "m", hyper, seed)
+    assert cell.setting == Cell.of("e", "m", hyper, seed + 1).setting
+    assert cell.setting != Cell.of("e", "n", hyper, seed).setting
+    assert cell.setting != Cell.of("e", "m", hyper, seed, revision=1).setting
 
 
 def test_grid_is_the_product():
@@ -51,18 +50,6 @@ def test_grid_is_the_product():
         {"a": 2, "b": "x"},
         {"a": 2, "b": "y"},
     ]
-
-
-def test_groups_share_static_settings_and_hold_each_cell_once():
-    cells = [
-        Cell.of("e", "m", {"lr": lr, "d": d}, seed)
-        for lr in (0.1, 0.2)
-        for d in (4, 8)
-        for seed in (0, 1)
-    ]
-    groups = group_cells(cells + cells)
-    assert [len(group) for group in groups] == [4, 4]
-    assert {cell.hyper["d"] for cell in groups[0]} == {4}
 
 
 def test_nan_is_not_a_setting():

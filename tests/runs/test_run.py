@@ -2,6 +2,7 @@ import multiprocessing
 import os
 import signal
 import time
+from dataclasses import replace
 from functools import partial
 
 import jax
@@ -12,23 +13,32 @@ import toy
 from support import QUICK_TO_COMPILE
 
 from elephant_nn.files import StorageError, StoreWarning
-from elephant_nn.runs import run as run_module
-from elephant_nn.runs import shard as shard_module
+from elephant_nn.runs import run as run_module, shard as shard_module
 from elephant_nn.runs.checkpoint import load_checkpoint, save_checkpoint
-from elephant_nn.runs.program import cell_key, named_key
-from elephant_nn.runs.run import plan_shards, run_cells
+from elephant_nn.runs.machine import cores
+from elephant_nn.runs.program import cell_key
+from elephant_nn.runs.run import local_executor, plan_shards, run_cells
 from elephant_nn.runs.shard import Shard, run_shard
-from elephant_nn.runs.store import read_rows, rows_folder
+from elephant_nn.runs.store import read_rows, rows_folder, write_rows
+from elephant_nn.streams.stream import named_key
 
 
 def run(cells, out, lanes=4, workers=0, **options):
     outcome = run_cells(
-        toy.program, cells, out, lanes=lambda cell: lanes, workers=workers, **options
+        [(toy.work(cell.method), cell) for cell in cells],
+        out,
+        lanes=lambda cell: lanes,
+        executor=local_executor(workers),
+        **options,
     )
     return outcome, read_rows(rows_folder(out, "toy"))
 
 
-def test_a_run_is_stored_and_not_run_again(tmp_path):
+def shard(seeds, lanes=3):
+    return Shard(toy.work(), tuple(toy.cell(seed) for seed in range(seeds)), lanes)
+
+
+def test_runs_are_stored_and_not_repeated(tmp_path):
     cells = [toy.cell(seed) for seed in range(6)]
     outcome, rows = run(cells, tmp_path)
     assert (outcome.ran, outcome.kept, outcome.failed) == (6, 0, {})
@@ -101,7 +111,9 @@ def test_workers_give_the_same_rows_as_one_process(tmp_path, monkeypatch):
     _, alone = run(cells, tmp_path / "alone")
     outcome, spread = run(cells, tmp_path / "spread", workers=2)
     assert outcome.ran == 10
-    assert spread.sort("cell").equals(alone.sort("cell"))
+    assert set(spread["threads"]) == {max(1, cores() // 2)}
+    plain = lambda rows: rows.drop("threads").sort("cell")
+    assert plain(spread).equals(plain(alone))
 
 
 @pytest.mark.parametrize("seeds", [1, 3, 5])
@@ -150,9 +162,58 @@ def test_a_raising_shard_is_reported_in_this_process_too(tmp_path):
     assert rows.height == 1
 
 
-def test_whole_and_real_settings_are_different_cells(tmp_path):
-    outcome, _ = run([toy.cell(0, extra=8), toy.cell(0, extra=8.0)], tmp_path)
+def test_revisions_are_different_cells_and_kept_apart(tmp_path):
+    old, new = toy.cell(0), replace(toy.cell(0), revision=1)
+    assert old.id == toy.cell(0).id != new.id
+    outcome, rows = run([old, new], tmp_path)
     assert outcome.ran == 2
+    assert rows["setting"].n_unique() == 2
+    assert sorted(rows["revision"]) == [0, 1]
+
+
+def test_again_replaces_stored_rows(tmp_path):
+    cells = [toy.cell(seed) for seed in range(3)]
+    run(cells, tmp_path)
+    marked = read_rows(rows_folder(tmp_path, "toy")).with_columns(mse=pl.lit(9.0))
+    for path in rows_folder(tmp_path, "toy").glob("*.parquet"):
+        path.unlink()
+    write_rows(rows_folder(tmp_path, "toy"), "old", marked.to_dicts())
+    assert run(cells[:1], tmp_path)[0].kept == 1
+    outcome, rows = run(cells[:1], tmp_path, again=True)
+    assert outcome.ran == 1
+    assert rows.sort("seed")["mse"].to_list()[1:] == [9.0, 9.0]
+    assert rows.sort("seed")["mse"][0] != 9.0
+
+
+def test_data_is_prepared_only_if_something_runs(tmp_path):
+    prepared = []
+    for _ in range(2):
+        run([toy.cell(0)], tmp_path, prepare=lambda: prepared.append(1))
+    assert prepared == [1]
+
+
+def test_checkpoints_of_shards_that_were_cut_differently_are_removed(tmp_path):
+    scratch = tmp_path / "toy" / "unfinished"
+    for name, seeds in (("stored", (0, 1)), ("open", (1, 7))):
+        cells = [toy.cell(seed).id for seed in seeds]
+        save_checkpoint(scratch / f"{name}.safetensors", 1, {"x": np.zeros(2)}, cells)
+    run([toy.cell(seed) for seed in range(3)], tmp_path)
+    assert [path.stem for path in scratch.iterdir()] == ["open"]
+
+
+def test_rows_record_versions_and_machine(tmp_path):
+    _, rows = run([toy.cell(0)], tmp_path)
+    row = rows.row(0, named=True)
+    assert "elephant-nn" in row["versions"]
+    assert "jax" in row["versions"]
+    assert row["processor"]
+    assert row["threads"] >= 1
+
+
+def test_concrete_values_are_checked_before_anything_compiles(tmp_path):
+    outcome, _ = run([toy.cell(0), toy.cell(0, a=-1.0)], tmp_path)
+    assert outcome.ran == 0
+    assert "a is the width of the bell" in next(iter(outcome.failed.values()))
 
 
 def test_progress_counts_every_run(tmp_path):
@@ -177,14 +238,13 @@ def test_an_unwritable_folder_is_refused_before_any_work(tmp_path):
 
 def test_shards_are_cut_within_groups():
     cells = [toy.cell(seed, neurons=n) for n in (3, 4) for seed in range(5)]
-    shards = plan_shards(toy.program, cells, lambda cell: 2)
+    shards = plan_shards([(toy.work(), cell) for cell in cells], lambda cell: 2)
     assert [len(shard.cells) for shard in shards] == [2, 2, 1, 2, 2, 1]
     assert len({shard.id for shard in shards}) == 6
 
 
 def test_resume_in_the_middle_of_a_shard_gives_the_same_bytes(tmp_path, monkeypatch):
-    shard = Shard(toy.program, tuple(toy.cell(seed) for seed in range(3)), 3)
-    unbroken = run_shard(shard, tmp_path / "unbroken")
+    unbroken = run_shard(shard(3), tmp_path / "unbroken")
     assert not list(tmp_path.glob("unbroken/*"))
 
     class KilledError(Exception):
@@ -194,37 +254,36 @@ def test_resume_in_the_middle_of_a_shard_gives_the_same_bytes(tmp_path, monkeypa
         scratch = tmp_path / str(stop_after)
         saved = []
 
-        def save_then_die(path, chunk, tree, saved=saved, stop_after=stop_after):
-            save_checkpoint(path, chunk, tree)
+        def save_then_die(path, chunk, tree, cells, saved=saved, stop_after=stop_after):
+            save_checkpoint(path, chunk, tree, cells)
             saved.append(chunk)
             if chunk == stop_after:
                 raise KilledError
 
         monkeypatch.setattr(shard_module, "save_checkpoint", save_then_die)
         with pytest.raises(KilledError):
-            run_shard(shard, scratch, checkpoint_seconds=0)
+            run_shard(shard(3), scratch, checkpoint_seconds=0)
         monkeypatch.undo()
         assert saved == list(range(1, stop_after + 1))
-        assert run_shard(shard, scratch) == unbroken
+        assert run_shard(shard(3), scratch) == unbroken
         assert not list(scratch.iterdir())
 
 
 def test_a_shard_killed_again_and_again_goes_on_from_its_last_checkpoint(tmp_path, monkeypatch):
-    shard = Shard(toy.program, tuple(toy.cell(seed) for seed in range(3)), 3)
-    unbroken = run_shard(shard, tmp_path / "unbroken")
+    unbroken = run_shard(shard(3), tmp_path / "unbroken")
     saved = []
 
-    def save_then_die(path, chunk, tree):
-        save_checkpoint(path, chunk, tree)
+    def save_then_die(path, chunk, tree, cells):
+        save_checkpoint(path, chunk, tree, cells)
         saved.append(chunk)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(shard_module, "save_checkpoint", save_then_die)
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
-            run_shard(shard, tmp_path / "killed", checkpoint_seconds=0)
+            run_shard(shard(3), tmp_path / "killed", checkpoint_seconds=0)
     assert saved == [1, 2, 3]
-    assert run_shard(shard, tmp_path / "killed") == unbroken
+    assert run_shard(shard(3), tmp_path / "killed") == unbroken
 
 
 def test_damaged_checkpoints_are_set_aside(tmp_path):

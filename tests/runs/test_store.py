@@ -78,7 +78,7 @@ def test_a_whole_file_that_is_no_table_is_set_aside(tmp_path):
     name = f"x-{hashlib.sha256(content).hexdigest()[:16]}.parquet"
     (tmp_path / name).write_bytes(content)
     (tmp_path / "folder.parquet").mkdir()
-    with pytest.warns(StoreWarning, match="is not a table"):
+    with pytest.warns(StoreWarning, match="is not a Parquet file"):
         assert read_rows(tmp_path).height == 0
 
 
@@ -123,5 +123,5 @@ def test_a_full_disk_is_one_clear_sentence_and_leaves_nothing(tmp_path):
         [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True
     )
     assert "cannot write" in run.stdout
-    assert "make room" in run.stdout
+    assert "free disk space" in run.stdout
     assert list(tmp_path.iterdir()) == []

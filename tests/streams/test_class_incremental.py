@@ -1,7 +1,6 @@
 import inspect
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -13,19 +12,14 @@ from elephant_nn.streams.class_incremental import class_incremental
 KEY = jax.random.key(0)
 DIGITS = load("digits")
 unchecked = inspect.unwrap(class_incremental)
-"""As users have it: without the tests' check of types, which would come first."""
+"""As users have it: without the tests' type checks, which would come first."""
 
 
-def shown(stream):
-    order = stream.order(KEY, len(stream.x))
-    return [stream.batch(order, jnp.array(t)) for t in range(stream.steps)]
-
-
-def test_tasks_come_one_after_another_and_each_sample_at_most_once():
+def test_tasks_in_order_and_samples_once():
     stream, tasks = class_incremental(DIGITS, batch_size=10)
     assert tasks.classes == ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9))
     assert tasks.ends[-1] == stream.steps
-    order = np.asarray(stream.order(KEY, 0))
+    order = np.asarray(stream.arrange(KEY))
     assert len(set(order.tolist())) == len(order) == stream.steps * 10
     start = 0
     for group, end in zip(tasks.classes, tasks.ends, strict=True):
@@ -35,7 +29,7 @@ def test_tasks_come_one_after_another_and_each_sample_at_most_once():
         start = end
 
 
-def test_batches_may_straddle_tasks_when_the_stream_is_cut_whole():
+def test_cut():
     by_task, _ = class_incremental(DIGITS, batch_size=125, cut="task")
     whole, tasks = class_incremental(DIGITS, batch_size=125, cut="stream")
     assert by_task.steps == sum((DIGITS.y_train // 2 == t).sum() // 125 for t in range(5))
@@ -43,9 +37,9 @@ def test_batches_may_straddle_tasks_when_the_stream_is_cut_whole():
     assert tasks.ends[-1] == whole.steps
 
 
-def test_seeds_shuffle_inside_tasks_only():
+def test_keys_shuffle_within_tasks():
     stream, _ = class_incremental(DIGITS)
-    first, second = (np.asarray(stream.order(jax.random.key(s), 0)) for s in (0, 1))
+    first, second = (np.asarray(stream.arrange(jax.random.key(s))) for s in (0, 1))
     assert (first != second).any()
     np.testing.assert_array_equal(DIGITS.y_train[first] // 2, DIGITS.y_train[second] // 2)
 
@@ -54,23 +48,23 @@ def test_class_order_and_classes_per_task():
     order = [5, 4, 1, 2, 9, 6, 7, 0, 3, 8]
     stream, tasks = class_incremental(DIGITS, class_order=order, classes_per_task=5, batch_size=50)
     assert tasks.classes == ((5, 4, 1, 2, 9), (6, 7, 0, 3, 8))
-    _, labels = shown(stream)[0]
+    _, labels = stream.batch(stream.arrange(KEY), 0)
     assert set(labels.tolist()) <= {5, 4, 1, 2, 9}
 
 
-def test_passes_show_a_task_again_before_the_next():
+def test_passes_repeat_each_task():
     stream, tasks = class_incremental(DIGITS, batch_size=10, passes=3)
     once, _ = class_incremental(DIGITS, batch_size=10)
     assert stream.steps == 3 * once.steps
     assert stream.contract.passes == 3
-    order = np.asarray(stream.order(KEY, 0))[: tasks.ends[0] * 10]
+    order = np.asarray(stream.arrange(KEY))[: tasks.ends[0] * 10]
     assert set(DIGITS.y_train[order].tolist()) == {0, 1}
     laps = order.reshape(3, -1)
     assert all(len(set(lap)) == len(lap) for lap in laps.tolist())
     assert len(set(map(tuple, laps.tolist()))) == 3
 
 
-@pytest.mark.parametrize("scaling", ["unit", "standard", "none"])
+@pytest.mark.parametrize("scaling", ["unit", "standard", "features", "none"])
 def test_scaling(scaling):
     stream, _ = class_incremental(DIGITS, scaling=scaling)
     x = np.asarray(stream.transform(stream.x))
@@ -79,6 +73,10 @@ def test_scaling(scaling):
     elif scaling == "standard":
         assert x.mean() == pytest.approx(0, abs=1e-4)
         assert x.std() == pytest.approx(1, abs=1e-4)
+    elif scaling == "features":
+        varying = DIGITS.x_train.std(0) > 0
+        np.testing.assert_allclose(x.mean(0), 0, atol=1e-4)
+        np.testing.assert_allclose(x.std(0), varying, atol=1e-4)
     else:
         assert x.max() == 255
 
@@ -86,10 +84,13 @@ def test_scaling(scaling):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"class_order": [0, 1, 2]}, "class_order must name each class from 0 to 9 once"),
-        ({"class_order": 3}, r"must name each class from 0 to 9 once, .* got \[3\]"),
-        ({"class_order": [float(i) for i in range(10)]}, "class_order must name each class"),
-        ({"class_order": [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)]}, "one after another, got"),
+        ({"class_order": [0, 1, 2]}, "class_order must list each class from 0 to 9 once"),
+        ({"class_order": 3}, r"must list each class from 0 to 9 once, got \[3\]"),
+        ({"class_order": [float(i) for i in range(10)]}, "class_order must list each class"),
+        (
+            {"class_order": [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)]},
+            "class_order must list each class",
+        ),
         ({"classes_per_task": 0}, "classes_per_task must be a whole number, 1 or more, got 0"),
         ({"classes_per_task": 1.5}, "classes_per_task must be a whole number, 1 or more, got 1.5"),
         ({"classes_per_task": 11}, "classes_per_task must be between 1 and the 10"),
@@ -99,7 +100,7 @@ def test_scaling(scaling):
         ({"passes": 0}, "passes must be a whole number, 1 or more, got 0"),
     ],
 )
-def test_senseless_streams_are_refused(options, message):
+def test_senseless_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         unchecked(DIGITS, **options)
 
@@ -109,12 +110,12 @@ def test_senseless_streams_are_refused(options, message):
     [
         ([1, 2, 1, 2], 0.0, r"whole numbers from 0 on.*got \[1, 2\]"),
         ([-1, 0, 1, 0], 0.0, "whole numbers from 0 on"),
-        ([0, 2, 0, 2], 0.0, "every one of them in the training data"),
-        ([0.0, 1.0, 0.0, 1.0], 0.0, "from_arrays numbers any labels so"),
+        ([0, 2, 0, 2], 0.0, "each of them in the training data"),
+        ([0.0, 1.0, 0.0, 1.0], 0.0, "from_arrays numbers any labels"),
         ([0, 1, 0, 1], np.nan, "x_train has NaN or infinity"),
     ],
 )
-def test_data_sets_made_by_hand_are_checked(labels, first, message):
+def test_labels_and_inputs_are_checked(labels, first, message):
     x, y = np.array([[first], [1.0], [2.0], [3.0]], np.float32), np.array(labels)
     with pytest.raises(ValueError, match=message):
         class_incremental(Dataset("mine", x, y, np.ones_like(x), y), batch_size=1)
@@ -123,16 +124,18 @@ def test_data_sets_made_by_hand_are_checked(labels, first, message):
         class_incremental(none, batch_size=1)
 
 
-def test_what_is_no_data_set_or_does_not_fit_together_is_refused():
-    with pytest.raises(TypeError, match="needs a data set, got str; load"):
+def test_unsuitable_data_sets_are_refused():
+    with pytest.raises(TypeError, match="expected a Dataset, got str; load"):
         unchecked("digits")
     x, y = np.ones((10, 2), np.float32), np.array([0, 1] * 5)
     for wrong in (Dataset("", x, y[:6], x, y), Dataset("", x, y, x[:, :1], y)):
-        with pytest.raises(ValueError, match="must be alike and have one label each, got shapes"):
+        with pytest.raises(
+            ValueError, match="must have equal shapes and one label each, got shapes"
+        ):
             class_incremental(wrong, batch_size=1)
 
 
-def test_grey_pictures_are_standardised_as_a_whole():
+def test_grey_images_are_standardised_by_channel():
     x = np.arange(4 * 3 * 5, dtype=np.uint8).reshape(4, 3, 5)
     y = np.array([0, 1, 0, 1])
     stream, _ = class_incremental(from_arrays(x, y, x, y), batch_size=1, scaling="standard")
@@ -141,12 +144,12 @@ def test_grey_pictures_are_standardised_as_a_whole():
     assert seen[..., 0, 0].std() < 1 - 1e-3
 
 
-def test_some_but_not_all_data_are_held_out():
+def test_held_out_needs_two_or_more():
     with pytest.raises(ValueError, match="every must be 2 or more, got 1"):
         DIGITS.held_out(1)
 
 
-def test_what_never_varies_stays_finite():
+def test_constant_inputs_stay_finite():
     labels = np.array([0, 1] * 5, np.int32)
     flat = Dataset(
         "flat", np.zeros((10, 3), np.float32), labels, np.full((10, 3), 0.5, np.float32), labels
@@ -163,29 +166,54 @@ def test_features_are_scaled_by_their_largest_magnitude():
     np.testing.assert_allclose(stream.transform(stream.x), x / 4)
 
 
-def test_a_learner_needs_an_output_for_every_class():
+def test_learners_need_an_output_for_every_class():
     stream, _ = class_incremental(DIGITS, batch_size=100, class_statistics=True)
-    with pytest.raises(ValueError, match=r"2 outputs, but the stream's labels are of 10 classes"):
+    with pytest.raises(ValueError, match=r"2 outputs, .* labels from 0 to 9"):
         learn(nearest_class_mean(RAW_INPUTS, 64, 2), stream, KEY, accuracy)
 
 
-def test_learning_can_be_part_of_a_larger_program():
-    stream, _ = class_incremental(DIGITS, batch_size=100, class_statistics=True)
-    run = lambda key: learn(nearest_class_mean(RAW_INPUTS, 64, 10), stream, key, accuracy)[1]
+def test_learn_under_jit_and_vmap():
+    stream, _ = class_incremental(
+        DIGITS, batch_size=100, classes_per_task=10, class_statistics=True
+    )
+    learner = nearest_class_mean(RAW_INPUTS, 64, 10)
+    run = lambda key: learn(learner, stream, key, accuracy)[1]
     keys = jax.random.split(KEY, 2)
     np.testing.assert_allclose(jax.jit(run)(keys[0]), run(keys[0]), atol=1e-6)
     np.testing.assert_allclose(jax.vmap(run)(keys)[1], run(keys[1]), atol=1e-6)
 
 
-def test_bytes_that_are_no_pictures_are_scaled_by_the_largest():
+def test_bytes_that_are_not_images_are_scaled_by_the_largest():
     y = np.array([0, 1])
     features = from_arrays(*[np.array([[0, 1], [1, 1]], np.uint8), y] * 2)
     stream, _ = class_incremental(features, batch_size=1)
     np.testing.assert_array_equal(stream.transform(stream.x), [[0, 1], [1, 1]])
 
 
-def test_any_iterable_is_an_order():
+def test_class_order_is_any_iterable():
     _, tasks = class_incremental(DIGITS, class_order=reversed(range(10)), batch_size=10)
     assert tasks.classes[0] == (9, 8)
     _, tasks = class_incremental(DIGITS, class_order=np.arange(10), batch_size=10)
     assert tasks.classes[-1] == (8, 9)
+
+
+def test_shuffled_order_shows_the_same_number_of_samples():
+    by_task, tasks = class_incremental(DIGITS, batch_size=50)
+    stream, shuffled_tasks = class_incremental(DIGITS, batch_size=50, order="shuffled")
+    assert (stream.steps, shuffled_tasks) == (by_task.steps, tasks)
+    order = np.asarray(stream.arrange(KEY))[: stream.steps * 50]
+    assert len(set(order.tolist())) == len(order)
+    assert set(DIGITS.y_train[order[:50]].tolist()) == set(range(10))
+
+
+def test_rows_restrict_samples_and_scaling():
+    kept, held = DIGITS.held_out_rows(5)
+    whole, _ = class_incremental(DIGITS.held_out(5), batch_size=20, scaling="standard")
+    stream, tasks = class_incremental(DIGITS, batch_size=20, scaling="standard", rows=kept)
+    assert (stream.steps, stream.transform) == (whole.steps, whole.transform)
+    order = stream.arrange(KEY)
+    assert not set(order.tolist()) & set(held.tolist())
+    assert set(DIGITS.y_train[order[: tasks.ends[0] * 20]].tolist()) == {0, 1}
+    expected = whole.batch(whole.arrange(KEY), 3)
+    for ours, theirs in zip(stream.batch(order, 3), expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)

@@ -4,8 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support import name_of
 
 from elephant_nn import (
@@ -25,7 +24,7 @@ KEY = jax.random.key(3)
 ACTIVATIONS = [*CLASSICAL.values(), elephant_activation(0.3, 4)]
 
 
-def by_hand(network, params, x, x_t):
+def explicit_ntk(network, params, x, x_t):
     """Inner products of explicit gradients, one pair of points at a time."""
     slope = jax.jit(jax.grad(lambda p, v, k: network.apply(p, v[None])[0, k]))
     outputs = range(network.apply(params, x[:1]).shape[1])
@@ -44,7 +43,7 @@ def test_ntk_is_the_inner_product_of_gradients(sizes):
     network = emlp(sizes, a=0.4, sigma_bias=0.3, d=4, output_bias=True)
     params = network.init(KEY)
     x, x_t = jax.random.normal(KEY, (4, 2)), jax.random.normal(jax.random.key(1), (3, 2))
-    expected = by_hand(network, params, x, x_t)
+    expected = explicit_ntk(network, params, x, x_t)
     expected = expected[..., 0, 0] if sizes[-1] == 1 else expected
     np.testing.assert_allclose(ntk(network, params, x, x_t), expected, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(
@@ -52,7 +51,7 @@ def test_ntk_is_the_inner_product_of_gradients(sizes):
     )
 
 
-def test_ntk_takes_thousands_of_points_in_one_call():
+def test_ntk_of_thousands_of_points():
     network = emlp((1, 1000, 1), a=0.08, sigma_bias=1.28, d=8)
     x = jnp.linspace(0, 2, 5000)[:, None]
     assert ntk(network, network.init(KEY), x, jnp.array([1.0])).shape == (5000,)
@@ -65,7 +64,7 @@ def test_ntk_refuses_a_point_of_another_shape():
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS, ids=name_of)
-def test_closed_form_is_the_kernel(activation):
+def test_closed_form_equals_the_kernel(activation):
     network = mlp((3, 40, 1), activation, sigma_bias=0.5)
     params, x = network.init(KEY), jax.random.normal(KEY, (20, 3))
     exact = ntk(network, params, x, x[0])
@@ -74,7 +73,7 @@ def test_closed_form_is_the_kernel(activation):
     )
 
 
-def test_the_printed_lemma_over_counts_by_about_the_width():
+def test_printed_lemma_over_counts_by_the_width():
     activation = elephant_activation(0.08, 8)
     params = mlp((1, 2000, 1), activation, sigma_bias=1.0).init(KEY)
     x = jnp.array([[0.7]])
@@ -85,7 +84,7 @@ def test_the_printed_lemma_over_counts_by_about_the_width():
     assert (printed - first_term) / (exact - first_term) == pytest.approx(2000, rel=0.25)
 
 
-def test_the_printed_lemma_holds_for_one_unit():
+def test_printed_lemma_holds_for_one_unit():
     activation = CLASSICAL["tanh"]
     params = mlp((2, 1, 1), activation, sigma_bias=0.0).init(KEY)
     x = jax.random.normal(KEY, (5, 2))
@@ -106,7 +105,7 @@ def test_closed_form_refuses_other_networks(network):
 
 @settings(deadline=None, max_examples=30)
 @given(st.floats(0.05, 1), st.floats(1.01, 5), st.integers(0, 2**31 - 1))
-def test_theorem_infinite_sharpness_gives_zero_kernel_beyond_2a(a, factor, seed):
+def test_kernel_is_zero_beyond_2a_at_infinite_sharpness(a, factor, seed):
     keys = jax.random.split(jax.random.key(seed), 3)
     network = emlp((3, 20, 1), a=a, sigma_bias=1.0, d=math.inf)
     params = network.init(keys[0])
@@ -124,7 +123,7 @@ def test_the_theorem_needs_every_unit():
     assert ntk(network, params, jnp.array([[5.0]]), jnp.array([0.0]))[0] > 0
 
 
-def test_radius_and_normalisation_by_hand():
+def test_radius_and_normalisation_of_a_worked_example():
     x = np.linspace(-1, 1, 5)[:, None]
     kernel = jnp.array([0.1, -0.5, 2.0, 0.3, 0.0])
     np.testing.assert_allclose(normalised_kernel(kernel), kernel / 2)
@@ -132,7 +131,7 @@ def test_radius_and_normalisation_by_hand():
     assert kernel_radius(x, [0.0], kernel, level=0.01) == pytest.approx(1.0)
     assert kernel_radius(x, [0.0], kernel * 0) == 0
     assert np.isnan(kernel_radius(x, [0.0], kernel * jnp.nan))
-    with pytest.raises(ValueError, match="level is a share of the peak"):
+    with pytest.raises(ValueError, match=r"level .* got 2"):
         kernel_radius(x, [0.0], kernel, level=2)
     np.testing.assert_array_equal(normalised_kernel(kernel * 0), 0)
 
@@ -149,7 +148,7 @@ def test_elephants_are_more_local_than_relu():
     assert radius["elephant"] < 0.3 < 0.8 < radius["relu"]
 
 
-def test_one_update_moves_the_output_as_the_kernel_says():
+def test_update_effect_equals_the_kernel():
     network = emlp((1, 200, 1), a=0.3, sigma_bias=1.0, d=4)
     params, x = network.init(KEY), jnp.linspace(0, 2, 50)[:, None]
     x_t, y_t, rate = jnp.array([0.8]), jnp.array([1.0]), 1e-5

@@ -1,48 +1,51 @@
 """The command `elephant`."""
 
+import codecs
+import io
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-
-import tyro
-
-from elephant_nn.cli import commands
-from elephant_nn.cli.arguments import UsageError, known
-from elephant_nn.cli.playing import play
-
-COMMANDS: dict[str, Callable[..., int]] = {
-    "list": commands.list_experiments,
-    "reproduce": commands.reproduce,
-    "sweep": commands.sweep,
-    "show": commands.show,
-    "play": play,
-    "report": commands.report,
-    "data": commands.data,
-    "bench": commands.bench,
-}
+from typing import TextIO
 
 STOPPED = 130
+EXTRAS = ("tyro", "polars", "matplotlib", "rich", "sklearn", "scipy", "PIL")
+"""Packages of the extra `experiments`."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit status: 0 done; 1 some runs failed; 2 the call was wrong; 130 stopped by Ctrl-C."""
+    try:
+        arguments = list(sys.argv[1:] if argv is None else argv)
+        warnings.showwarning = _one_line_warning
+        if arguments == ["--version"]:
+            from importlib.metadata import version
+
+            print(f"elephant-nn {version('elephant-nn')}")
+            return 0
+        return _dispatch(arguments)
+    except KeyboardInterrupt:
+        message = "stopped; finished runs are stored, and the same command continues from here"
+        return _report_error(message, STOPPED)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in EXTRAS:
+            raise
+        return _report_error(
+            f'this command needs {error.name}; run: pip install "elephant-nn[experiments]"', 2
+        )
+
+
+def _dispatch(arguments: list[str]) -> int:
+    import tyro
+
+    from elephant_nn.cli.commands import COMMANDS
+    from elephant_nn.experiments.names import UsageError, known
     from elephant_nn.files import DataError, StorageError
 
-    warnings.showwarning = _one_line_warning
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    if arguments == ["--version"]:
-        from importlib.metadata import version
-
-        print(f"elephant-nn {version('elephant-nn')}")
-        return 0
-    if arguments and not arguments[0].startswith("-"):
-        try:
-            known(arguments[0], COMMANDS, "command")
-        except UsageError as error:
-            return _complain(error, 2)
     try:
+        if arguments and not arguments[0].startswith("-"):
+            known(arguments[0], COMMANDS, "command")
         return tyro.extras.subcommand_cli_from_dict(
             COMMANDS,
             prog="elephant",
@@ -51,37 +54,59 @@ def main(argv: Sequence[str] | None = None) -> int:
             args=arguments,
         )
     except UsageError as error:
-        return _complain(error, 2)
+        return _report_error(error, 2)
     except (StorageError, DataError) as error:
-        return _complain(error, 1)
-    except KeyboardInterrupt:
-        return _complain(
-            "stopped; what was finished is kept, the same command goes on from here", STOPPED
-        )
+        return _report_error(error, 1)
 
 
 def run() -> None:
-    """What the installed command calls: `main`, with streams that may be closed or cut short."""
+    """The entry point: `main`, with output that may be closed, full, or plain ASCII."""
+    codecs.register_error("plain", _plain)
     sys.stdout, sys.stderr = (
         stream if stream is not None else Path(os.devnull).open("w")  # noqa: SIM115
         for stream in (sys.stdout, sys.stderr)
     )
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="plain")
     try:
         status = main()
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has seen enough, as with `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         status = 0
-    if status == STOPPED:  # a compiled run may still be at work, and leaving in order would crash
+    except OSError as error:
+        _discard_output()
+        status = _report_error(f"cannot write the output: {error.strerror or error}", 1)
+    if status == STOPPED:  # a compiled run in this process may still be at work: do not wait for it
         sys.stderr.flush()
         os._exit(status)
     sys.exit(status)
 
 
-def _complain(message: object, status: int) -> int:
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    replacements = {"±": "+-", "≤": "<=", "≥": ">=", "…": "...", "─": "-", "━": "-", "╺": "-"}
+    text = error.object[error.start : error.end]
+    return "".join(replacements.get(character, "?") for character in text), error.end
+
+
+def _discard_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _report_error(message: object, status: int) -> int:
     print(f"elephant: {message}", file=sys.stderr)
     return status
 
 
-def _one_line_warning(message, category, filename, lineno, file=None, line=None) -> None:  # type: ignore[no-untyped-def]
+def _one_line_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
     print(f"elephant: {message}", file=sys.stderr)

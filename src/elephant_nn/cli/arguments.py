@@ -1,73 +1,61 @@
-"""What a call names, checked: wrong names get the nearest right one."""
+"""What the commands' arguments are, and what they name."""
 
-import difflib
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
-from elephant_nn.experiments import EXPERIMENTS
-from elephant_nn.experiments.spec import SELECTION_SEED, Entry, Experiment
+from elephant_nn.experiments.names import UsageError, known
+from elephant_nn.experiments.spec import Row, Table
+from elephant_nn.experiments.tables import TABLES
 
 Names = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME...")]
 Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
 Folder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
+File = Annotated[Path | None, tyro.conf.arg(metavar="FILE")]
 Count = Annotated[int | None, tyro.conf.arg(metavar="N")]
 
 
-class UsageError(Exception):
-    """The call was wrong; the message says how to put it right."""
+def named_tables(names: Sequence[str], rows: Path | None = None) -> list[Table]:
+    from elephant_nn.experiments.api import find_table
 
-
-def known(name: str, names: Collection[str], kind: str) -> str:
-    if name not in names:
-        near = difflib.get_close_matches(name, list(names), n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(names)}"
-        raise UsageError(f"there is no {kind} {name!r}; {hint}")
-    return name
-
-
-def named_experiments(names: Sequence[str]) -> list[Experiment]:
     if not names:
-        raise UsageError(f"name an experiment: {', '.join(EXPERIMENTS)}, or all")
+        raise UsageError(f"name an experiment: {', '.join(TABLES)}, or all")
     for name in names:
-        known(name, [*EXPERIMENTS, "all"], "experiment")
-    wanted = EXPERIMENTS if "all" in names else dict.fromkeys(names)
-    return [EXPERIMENTS[name] for name in wanted]
+        known(name, [*TABLES, "all"], "experiment")
+    if rows is not None and ("all" in names or len(names) > 1):
+        raise UsageError("--rows is for one experiment at a time")
+    return [find_table(name, rows) for name in (TABLES if "all" in names else dict.fromkeys(names))]
 
 
-def named_entries(experiment: Experiment, methods: str, neurons: str, several: bool) -> list[Entry]:
-    """The rows of the table that --methods and --neurons leave: rows without a width stay.
+def selected(
+    tables: Sequence[Table], methods: str, neurons: str
+) -> Iterator[tuple[Table, list[Row]]]:
+    """The rows that --methods and --neurons leave of each table.
 
-    With several experiments named, an experiment may have none of them.
+    With several tables, a table may have none of them.
     """
-    entries = list(experiment.entries)
-    if methods:
-        wanted = [name.strip() for name in methods.split(",") if name.strip()]
-        if not wanted:
-            raise UsageError(f"--methods takes names separated by commas, got {methods!r}")
-        everywhere = {e.method for other in EXPERIMENTS.values() for e in other.entries}
-        methods_known = (
-            sorted(everywhere) if several else list(dict.fromkeys(e.method for e in entries))
-        )
-        for name in wanted:
-            known(name, methods_known, f"method of {experiment.name}")
-        entries = [entry for entry in entries if entry.method in wanted]
-    if neurons:
-        widths = {_whole(text, "--neurons") for text in neurons.split(",")}
-        where = EXPERIMENTS.values() if several else [experiment]
-        there = {entry.settings.get("neurons") for other in where for entry in other.entries}
-        if not widths <= there:
-            offered = ", ".join(str(n) for n in sorted(n for n in there if n is not None))
-            who = "they have" if several else f"{experiment.name} has"
-            raise UsageError(f"--neurons {neurons}: {who} {offered or 'no widths'}")
-        left = [e for e in entries if e.settings.get("neurons", min(widths)) in widths]
-        if entries and not left and not several:
-            has = ", ".join(str(n) for n in sorted({e.settings["neurons"] for e in entries}))
-            raise UsageError(f"--neurons {neurons}: {methods} of {experiment.name} has {has}")
-        entries = left
-    return entries
+    from elephant_nn.experiments.api import select
+
+    names = [name.strip() for name in methods.split(",") if name.strip()]
+    if methods and not names:
+        raise UsageError(f"--methods takes names separated by commas, got {methods!r}")
+    widths = [_whole(text, "--neurons") for text in neurons.split(",")] if neurons else []
+    if len(tables) == 1:
+        yield tables[0], select(tables[0], names, widths)
+        return
+    everywhere = sorted({method for table in tables for method in table.methods})
+    for name in names:
+        known(name, everywhere, "method")
+    there = {row.settings.get("neurons") for table in tables for row in table.rows}
+    if not set(widths) <= there:
+        raise UsageError(f"--neurons {neurons}: no row of these experiments has that width")
+    for table in tables:
+        mine = [name for name in names if name in table.methods]
+        own = {row.settings.get("neurons") for row in table.rows}
+        if mine or not names:
+            yield table, select(table, mine, [width for width in widths if width in own])
 
 
 def _whole(text: str, option: str) -> int:
@@ -77,11 +65,3 @@ def _whole(text: str, option: str) -> int:
         raise UsageError(
             f"{option} takes whole numbers separated by commas, got {text!r}"
         ) from None
-
-
-def seed_count(seeds: int | None, experiment: Experiment) -> int:
-    if seeds is None:
-        return experiment.seeds
-    if not 1 <= seeds < SELECTION_SEED:
-        raise UsageError(f"--seeds must be between 1 and {SELECTION_SEED - 1}, got {seeds}")
-    return seeds

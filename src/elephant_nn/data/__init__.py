@@ -1,1 +1,1 @@
-"""Data sets: where they come from, how they are checked, where they are kept."""
+"""Data sets: their sources, formats, verification and cache."""

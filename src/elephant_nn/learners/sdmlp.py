@@ -5,13 +5,14 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import optax
 from jaxtyping import Array, ArrayLike, Float, Int
 
 from elephant_nn.learners.gradient import cross_entropy
 from elephant_nn.learners.learner import Batch, Contract, Learner, outside
 from elephant_nn.learners.winners import kth_largest
 from elephant_nn.nn.activations import fan_in_uniform
-from elephant_nn.nn.networks import flattened
+from elephant_nn.nn.networks import flatten_inputs
 
 Weights = tuple[Array, Array]
 
@@ -24,8 +25,10 @@ class SdmlpState(NamedTuple):
 def top_k_inhibited(
     values: Float[Array, "n units"], k: int, inhibition: Float[Array, " units"]
 ) -> Float[Array, "n units"]:
-    """What is left of non-negative values after each row's (k+1)-th largest, times `inhibition`, is
-    taken off: with 1 the top k, with -1 all of them, excited."""
+    """Subtract each row's (k+1)-th largest value, times `inhibition`, and rectify.
+
+    With an inhibition of 1 the k largest values stay; with -1 all values grow.
+    """
     return jax.nn.relu(values - inhibition * kth_largest(values, k + 1))
 
 
@@ -39,15 +42,15 @@ def sdmlp(
     lr: ArrayLike = 0.05,
     passes: int = 500,
 ) -> Learner:
-    """Top-k units over inputs and weights that are non-negative and of length one; plain SGD.
+    """Top-k units over non-negative inputs and weights of unit length; plain SGD.
 
-    Every unit starts excited, so that all of them learn, and turns inhibitory one by one as it is
-    used (the GABA switch): its response goes from -1 to 1 while it is active for `switch` samples.
-    After each step weights are made non-negative and the hidden ones have length one again. The
+    Every unit starts excitatory, so that all units learn, and becomes inhibitory as it is used (the
+    GABA switch): its inhibition goes from -1 to 1 while it is active for `switch` samples. After
+    each step weights are made non-negative, and hidden weights are scaled to unit length. The
     gradient is clipped to norm 1.
 
-    `passes` is what the learner asks of the stream: the published numbers took 500 a task. Unlike
-    in the published code, measuring does not advance the counters.
+    The learner needs `passes` passes per task; the published numbers took 500. Unlike in the
+    published code, prediction does not advance the counters.
     """
     if not 1 <= k < neurons:
         raise ValueError(f"sdmlp: k must be between 1 and {neurons - 1}, below neurons, got {k}")
@@ -59,14 +62,15 @@ def sdmlp(
         raise ValueError(f"sdmlp: lr must be 0 or more, got {lr}")
     weight = fan_in_uniform()
 
-    def init(key: Array) -> SdmlpState:
+    def init(key: Array, x: Array) -> SdmlpState:
+        del x
         hidden_key, output_key = jax.random.split(key)
         hidden = weight(hidden_key, (inputs, neurons), jnp.float32)
         output = weight(output_key, (neurons, classes), jnp.float32)
-        return SdmlpState(_put_in_place((hidden, output)), jnp.zeros(neurons, jnp.int32))
+        return SdmlpState(_project((hidden, output)), jnp.zeros(neurons, jnp.int32))
 
     def active(weights: Weights, counts: Array, x: Array) -> Array:
-        x = jax.nn.relu(flattened(x, inputs, "sdmlp"))
+        x = jax.nn.relu(flatten_inputs(x, inputs, "sdmlp"))
         x = x / jnp.maximum(jnp.linalg.norm(x, axis=1, keepdims=True), 1e-12)
         inhibition = jnp.clip(2.0 * counts / switch - 1.0, -1.0, 1.0)
         return top_k_inhibited(jax.nn.relu(x @ weights[0]), k, inhibition)
@@ -77,14 +81,11 @@ def sdmlp(
 
     def update(state: SdmlpState, batch: Batch) -> SdmlpState:
         slopes, h = jax.grad(objective, has_aux=True)(state.weights, state.counts, batch)
-        norm = jnp.sqrt(sum(jnp.sum(slope**2) for slope in slopes))
-        rate = lr / jnp.maximum(norm, 1.0)
+        rate = lr / jnp.maximum(jnp.sqrt(sum(jnp.sum(slope**2) for slope in slopes)), 1.0)
         hidden, output = (w - rate * slope for w, slope in zip(state.weights, slopes, strict=True))
         used = jnp.sum(h > 0, axis=0, dtype=jnp.int32)
-        full = jnp.asarray(2**30, jnp.int32)  # far beyond any switch; a long stream never wraps
-        return SdmlpState(
-            _put_in_place((hidden, output)), jnp.minimum(state.counts, full - used) + used
-        )
+        full = jnp.asarray(2**30, jnp.int32)  # far above any switch, so the count never overflows
+        return SdmlpState(_project((hidden, output)), jnp.minimum(state.counts, full - used) + used)
 
     def predict(state: SdmlpState, x: Array) -> Array:
         return active(state.weights, state.counts, x) @ state.weights[1]
@@ -92,8 +93,8 @@ def sdmlp(
     return Learner(init, update, predict, Contract(passes=passes))
 
 
-def _put_in_place(weights: Weights) -> Weights:
-    """Non-negative; every hidden unit's incoming weights of length one."""
-    hidden, output = (jnp.maximum(w, 0.0) for w in weights)
+def _project(weights: Weights) -> Weights:
+    """Make weights non-negative and the incoming weights of every hidden unit of unit length."""
+    hidden, output = optax.projections.projection_non_negative(weights)
     length = jnp.linalg.norm(hidden, axis=0, keepdims=True)
     return hidden / jnp.maximum(length, 1e-12), output

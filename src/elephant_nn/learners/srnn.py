@@ -1,4 +1,4 @@
-"""SR-NN (Liu et al. 2019): gradient steps with a loss that presses hidden activations down."""
+"""SR-NN (Liu et al. 2019): gradient steps with a loss that makes hidden activations sparse."""
 
 import jax.numpy as jnp
 import optax

@@ -1,9 +1,9 @@
-"""Classifiers made of running sums by class: what a stream gives without any gradient.
+"""Classifiers from running sums per class, without gradients.
 
 They need one pass and no boundaries, and the order of samples does not matter; but they keep
-statistics of every class, which the strict setting of the paper has no place for. They tell what
-its numbers are worth. Features are summed as differences from the first batch's mean, so that a
-large common offset costs no precision.
+statistics of every class, which the paper's strict setting excludes. They put its numbers into
+perspective. Features are summed as differences from the mean of the first batch, so that a large
+common offset costs no precision.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ RAW_INPUTS = Network(lambda key: (), lambda params, x: x.reshape(len(x), -1), la
 
 
 class ClassSums(NamedTuple):
-    """By class: how many samples, and the sums of their features and of the features' squares."""
+    """Per class: the number of samples, and the sums of features and of squared features."""
 
     params: Params
     origin: Float[Array, " width"]
@@ -33,7 +33,7 @@ class ClassSums(NamedTuple):
 
 
 class Covariance(NamedTuple):
-    """By class: how many samples, and the sums of features; over all: the sums of products."""
+    """Per class: the number of samples and the sums of features; overall: the sums of products."""
 
     params: Params
     origin: Float[Array, " width"]
@@ -47,9 +47,9 @@ def nearest_class_mean(network: Network, width: int, classes: int) -> Learner:
 
     def predict(state: ClassSums, x: Array) -> Array:
         h, mean = network.features(state.params, x) - state.origin, _means(state)
-        return _of_seen(state.samples, 2 * h @ mean.T - jnp.sum(mean**2, 1))
+        return _mask_unseen(state.samples, 2 * h @ mean.T - jnp.sum(mean**2, 1))
 
-    return Learner(_init(network, width, classes), _adder(network), predict, KEEPS)
+    return Learner(_init(network, width, classes), _make_update(network), predict, KEEPS)
 
 
 def naive_bayes(network: Network, width: int, classes: int, floor: float = 1e-2) -> Learner:
@@ -68,9 +68,9 @@ def naive_bayes(network: Network, width: int, classes: int, floor: float = 1e-2)
         variance = variance + floor * jnp.sum(variance) / (seen * width) + 1e-6
         score = h**2 @ (1 / variance).T - 2 * h @ (mean / variance).T
         score += jnp.sum(mean**2 / variance + jnp.log(variance), 1)
-        return _of_seen(state.samples, jnp.log(n[:, 0]) - score / 2)
+        return _mask_unseen(state.samples, jnp.log(n[:, 0]) - score / 2)
 
-    return Learner(_init(network, width, classes), _adder(network), predict, KEEPS)
+    return Learner(_init(network, width, classes), _make_update(network), predict, KEEPS)
 
 
 def streaming_lda(network: Network, width: int, classes: int, shrinkage: float = 1e-2) -> Learner:
@@ -82,8 +82,8 @@ def streaming_lda(network: Network, width: int, classes: int, shrinkage: float =
     if outside(shrinkage, 0, 1):
         raise ValueError(f"streaming_lda: shrinkage must be between 0 and 1, got {shrinkage}")
 
-    def init(key: Array) -> Covariance:
-        start = _init(network, width, classes)(key)
+    def init(key: Array, x: Array) -> Covariance:
+        start = _init(network, width, classes)(key, x)
         return Covariance(*start[:-1], jnp.zeros((width, width)))
 
     def update(state: Covariance, batch: Batch) -> Covariance:
@@ -95,25 +95,28 @@ def streaming_lda(network: Network, width: int, classes: int, shrinkage: float =
         h, mean = network.features(state.params, x) - state.origin, _means(state)
         seen = jnp.maximum(state.samples.sum(), 1)
         within = (state.products - (mean.T * state.samples) @ mean) / seen
-        rounding = 1e-5 * jnp.mean(jnp.diag(state.products)) / seen  # so that it can be inverted
+        rounding = 1e-5 * jnp.mean(jnp.diag(state.products)) / seen  # keeps it invertible
         even = shrinkage * jnp.mean(jnp.diag(within)) + rounding + 1e-6
         within = (1 - shrinkage) * within + even * jnp.eye(width)
         directions = jax.scipy.linalg.solve(within, mean.T, assume_a="pos")
         prior = jnp.log(jnp.maximum(state.samples, 1))
-        return _of_seen(state.samples, h @ directions - jnp.sum(mean.T * directions, 0) / 2 + prior)
+        return _mask_unseen(
+            state.samples, h @ directions - jnp.sum(mean.T * directions, 0) / 2 + prior
+        )
 
     return Learner(init, update, predict, KEEPS)
 
 
-def _init(network: Network, width: int, classes: int) -> Callable[[Array], ClassSums]:
-    def init(key: Array) -> ClassSums:
+def _init(network: Network, width: int, classes: int) -> Callable[[Array, Array], ClassSums]:
+    def init(key: Array, x: Array) -> ClassSums:
+        del x
         zeros = jnp.zeros((classes, width))
         return ClassSums(network.init(key), jnp.zeros(width), jnp.zeros(classes), zeros, zeros)
 
     return init
 
 
-def _adder(network: Network) -> Callable[[ClassSums, Batch], ClassSums]:
+def _make_update(network: Network) -> Callable[[ClassSums, Batch], ClassSums]:
     def update(state: ClassSums, batch: Batch) -> ClassSums:
         origin, h, labels = _centred(network, state, batch)
         return ClassSums(
@@ -130,11 +133,11 @@ def _adder(network: Network) -> Callable[[ClassSums, Batch], ClassSums]:
 def _centred(
     network: Network, state: ClassSums | Covariance, batch: Batch
 ) -> tuple[Array, Array, Array]:
-    """The point that features are counted from, the batch's features from there, its labels."""
+    """The origin of the features, the batch's features relative to it, and its one-hot labels."""
     h = network.features(state.params, batch[0])
     if h.shape[1:] != state.origin.shape:
         raise ValueError(
-            f"class statistics: made for features of width {len(state.origin)}, but the network's "
+            f"class statistics: expected features of width {len(state.origin)}, but the network's "
             f"have shape {h.shape[1:]}"
         )
     origin = jnp.where(state.samples.sum() > 0, state.origin, h.mean(0))
@@ -145,6 +148,6 @@ def _means(state: ClassSums | Covariance) -> Array:
     return state.total / jnp.maximum(state.samples, 1)[:, None]
 
 
-def _of_seen(samples: Array, scores: Array) -> Array:
-    """Scores with classes that never came below all others."""
+def _mask_unseen(samples: Array, scores: Array) -> Array:
+    """Scores with unseen classes below all others."""
     return jnp.where(samples > 0, scores, scores.min(1, keepdims=True) - 1)

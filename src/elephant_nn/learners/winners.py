@@ -1,4 +1,4 @@
-"""Who wins among units: order statistics of non-negative values."""
+"""Order statistics of non-negative values."""
 
 import jax
 import jax.numpy as jnp
@@ -6,11 +6,11 @@ from jaxtyping import Array, Float, Int
 
 
 def kth_largest(values: Float[Array, "n units"], k: int) -> Float[Array, "n 1"]:
-    """The k-th largest of each row of non-negative values, exactly; equal values count.
+    """The k-th largest value of each row of non-negative values, ties included; no gradient.
 
-    Non-negative floats are ordered as their bits are, so halving the range of bits 31 times (63 in
-    double precision) finds it.
-    On CPUs that is many times faster than sorting or `jax.lax.top_k`. No gradient flows through it.
+    Non-negative floats are ordered like their bits, so a binary search over bits finds the value in
+    31 steps (63 in double precision). On CPUs this is many times faster than sorting or
+    `jax.lax.top_k`.
     """
     whole = jnp.int64 if values.dtype == jnp.float64 else jnp.int32
     halvings = jnp.iinfo(whole).bits - 1

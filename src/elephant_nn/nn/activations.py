@@ -1,7 +1,7 @@
-"""The elephant activation, the classical ones beside it, and the paper's initialisers.
+"""The elephant activation, the classical activations, and the paper's initialisers.
 
-An `Activation` is a function together with its slope and two proven numbers: the share of the real
-line on which the function, and its slope, is nearly zero (see `elephant_nn.theory.sparsity`).
+An `Activation` is a function together with its slope and two proven numbers: the fraction of the
+real line on which the function, or its slope, is nearly zero (see `elephant_nn.theory.sparsity`).
 """
 
 import math
@@ -23,13 +23,13 @@ def elephant(x: ArrayLike, a: ArrayLike = 0.1, d: SupportsFloat = 4) -> Float[Ar
     r"""Bell-shaped activation $1 / (1 + |x/a|^d)$.
 
     Sparse in value (width `a`) and in slope (sharpness `d`): far from zero both vanish, so a
-    gradient step at one input leaves distant inputs alone.
+    gradient step at one input does not change the outputs at distant inputs.
 
     Args:
         x: inputs of any shape. Floats keep their type; integers become floats.
         a: half width at half height, above 0. A number, or an array that broadcasts against `x`
-            (one width a unit, say); it may be traced and differentiated.
-        d: sharpness, a Python number above 1. A whole number costs multiplications only;
+            (one width per unit, say); it may be traced and differentiated.
+        d: sharpness, a Python number above 1. An integer needs multiplications only;
             `math.inf` gives the rectangle that is 1 inside, 1/2 at `|x| = a`, 0 outside.
 
     The slope is $-(d/a)\,(x/a)^{d-1} / (1 + |x/a|^d)^2$ with the sign of x, finite everywhere and
@@ -55,7 +55,7 @@ def _in_full_precision(
     compute_type = jnp.promote_types(result_type, jnp.float32)
     a = _checked_width(a, compute_type)
     if function is _rectangle:
-        a = a.astype(result_type)  # so that |x| = a can be met in x's own precision
+        a = a.astype(result_type)  # compare |x| = a in the precision of x
     return function(x.astype(compute_type), a.astype(compute_type)).astype(result_type)
 
 
@@ -66,14 +66,13 @@ def _rectangle(x: Array, a: Array) -> Array:
     return jnp.where(jnp.isnan(x), lax.stop_gradient(x), shape)
 
 
-# Below, u = x/a and y is the bell's value. Each function has its derivative by hand, in an order in
-# which nothing overflows on the way and no inf * 0 arises. The second derivative does not exist at
-# x = 0 for d < 2.
+# Below, u = x/a and y is the value of the bell. The derivatives are written by hand; the order of
+# their operations avoids overflow and inf * 0. For d < 2 there is no second derivative at x = 0.
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(2,))
 def _bell(x: Array, a: Array, d: float) -> Array:
-    return 1 / denominator(x / a, d)  # where the power overflows, 1/inf is the right value
+    return 1 / denominator(x / a, d)  # if the power overflows, 1/inf is exact
 
 
 @_bell.defjvp
@@ -88,7 +87,7 @@ def _bell_jvp(
 @partial(jax.custom_jvp, nondiff_argnums=(2,))
 def _slope(x: Array, a: Array, d: float) -> Array:
     y = _bell(x, a, d)
-    # u^(d-1) y is about 1/u far out, so neither product under- or overflows early.
+    # u^(d-1) y is about 1/u for large u, so neither product overflows or underflows early.
     return (-d / a) * ((_signed_power(_inside(x, a, y), d - 1) * y) * y)
 
 
@@ -105,18 +104,18 @@ def _slope_jvp(
 
 
 def _inside(x: Array, a: Array, y: Array) -> Array:
-    """u where the bell is not 0, else 1: powers of it stay finite."""
+    """u = x/a where the bell is not 0, else 1, so that powers of it stay finite."""
     u = x / a
     return jnp.where(y == 0, jnp.ones_like(u), u)
 
 
 def denominator(u: Array, d: float) -> Array:
-    """1 + |u|^d, of which the elephant is the reciprocal."""
+    """1 + |u|^d, the denominator of the elephant function."""
     return 1 + _magnitude_power(u, d)
 
 
 def _magnitude_power(u: Array, exponent: float) -> Array:
-    """|u|^exponent, by multiplication where the exponent is whole."""
+    """|u|^exponent, by multiplication if the exponent is an integer."""
     if float(exponent).is_integer():
         whole = int(exponent)
         return lax.integer_pow(u if whole % 2 == 0 else jnp.abs(u), whole)
@@ -124,13 +123,18 @@ def _magnitude_power(u: Array, exponent: float) -> Array:
 
 
 def _signed_power(u: Array, exponent: float) -> Array:
-    """sign(u) |u|^exponent. Odd whole exponents carry the sign themselves."""
+    """sign(u) |u|^exponent. Odd integer powers keep the sign."""
     if float(exponent).is_integer() and int(exponent) % 2 == 1:
         return lax.integer_pow(u, int(exponent))
     return jnp.sign(u) * _magnitude_power(u, exponent)
 
 
 def _checked_input(x: ArrayLike) -> Array:
+    if type(x).__module__.partition(".")[0] == "torch":
+        raise TypeError(
+            "elephant: x is a torch.Tensor, and the result would be a JAX array without gradients "
+            "for torch; pass x.numpy() for the values, or write 1 / (1 + (x / a).abs() ** d)"
+        )
     x = jnp.asarray(x)
     if jnp.issubdtype(x.dtype, jnp.complexfloating):
         raise TypeError("elephant: x must be real, got complex numbers; pass x.real or abs(x)")
@@ -231,16 +235,17 @@ CLASSICAL: dict[str, Activation] = {f.name: f for f in (relu, sigmoid, tanh, elu
 
 
 def fan_in_uniform() -> Initializer:
-    r"""Weights from $U(-1/\sqrt{in}, 1/\sqrt{in})$, as the paper starts every layer."""
+    r"""Weights from $U(-1/\sqrt{in}, 1/\sqrt{in})$, the paper's initial weights of every layer."""
     return jax.nn.initializers.variance_scaling(1 / 3, "fan_in", "uniform")
 
 
 def even_bias(sigma_bias: ArrayLike) -> Initializer:
-    r"""Biases evenly spaced over $\pm\sqrt{3}\,\sigma_{bias}$, as the paper starts elephant layers.
+    r"""Biases evenly spaced over $\pm\sqrt{3}\,\sigma_{bias}$, as in the paper's elephant layers.
 
-    Spread biases put the bells of a layer at different places, so some unit answers any input.
-    Call it as `even_bias(0.64)(key, (units,))`, or pass it as flax's `bias_init`. The key is not
-    used; sigma_bias is (for many units) the standard deviation of the biases.
+    Spread biases centre the bells of a layer at different inputs, so some unit responds to any
+    input.
+    Call it as `even_bias(0.64)(key, (units,))`, or pass it as flax's `bias_init`. The key is
+    ignored. For many units, sigma_bias is the standard deviation of the biases.
     """
 
     def init(key: Any, shape: Any, dtype: Any = jnp.float32, out_sharding: Any = None) -> Array:

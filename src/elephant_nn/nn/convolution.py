@@ -1,7 +1,7 @@
 """Networks for images: one convolution, and ConvMixer. Batches have shape (n, height, width, c).
 
-Convolutions are written as matrix products and sums of shifted images: XLA's own run two to three
-times slower on CPUs inside a compiled loop, which is where networks of this package live.
+Convolutions are matrix products and sums of shifted images: XLA's own convolutions are two to
+three times slower on CPUs inside a compiled loop, where this package runs its networks.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,13 +30,13 @@ def cnn(
 ) -> Network:
     """Convolution 3x3 with ReLU, 2x2 max pooling, a dense layer of `neurons`, an output layer.
 
-    `activation` and `sigma_bias` are the dense layer's, as the paper uses the elephant: with
-    `elephant_activation(a, 4)` this is its ECNN. The output layer has no bias.
+    `activation` and `sigma_bias` apply to the dense layer: with `elephant_activation(a, 4)` this is
+    the paper's ECNN. The output layer has no bias.
 
     Args:
-        shape: (height, width, channels) of an image; an odd last row or column is left out of the
-            pooling.
-        filters: of the convolution; the paper does not say how many, later code has 64.
+        shape: (height, width, channels) of an image; the pooling drops an odd last row or
+            column.
+        filters: their number; the paper does not state it, later code uses 64.
     """
     if len(shape) != 3 or min(shape) < 1 or min(shape[:2]) < 2:
         raise ValueError(f"cnn: shape must be (height, width, channels), 2x2 or more, got {shape}")
@@ -51,27 +51,27 @@ def cnn(
         return {"conv": {"w": kernel, "b": jnp.zeros(filters)}, "dense": dense.init(dense_key)}
 
     def features(params: Params, x: Array) -> Array:
-        _check_pictures(x, shape, "cnn")
+        _check_images(x, shape, "cnn")
         conv = params["conv"]
-        # ReLU and the bias come after the maximum: they are monotone, and a quarter is left of it.
-        pooled = relu(_pooled_product(x, conv["w"]) + conv["b"])
+        # Bias and ReLU are monotone, so they come after the pooling, on a quarter of the values.
+        pooled = relu(_pooled_convolution(x, conv["w"]) + conv["b"])
         return dense.features(params["dense"], pooled)
 
     return Network(init, features, lambda params, h: dense.head(params["dense"], h))
 
 
-def _check_pictures(x: Array, shape: Shape, name: str) -> None:
+def _check_images(x: Array, shape: Shape, name: str) -> None:
     if x.shape[1:] != tuple(shape):
         raise ValueError(
-            f"{name}: made for pictures of shape {tuple(shape)} (height, width, channels), got "
+            f"{name}: made for images of shape {tuple(shape)} (height, width, channels), got "
             f"{x.shape[1:]}"
         )
 
 
-def _pooled_product(
+def _pooled_convolution(
     x: Float[Array, "n h w c"], kernel: Float[Array, "p f"]
 ) -> Float[Array, "n h2 w2 f"]:
-    """The largest of each 2x2 block of the 3x3 convolution of x, borders padded with zeros."""
+    """2x2 max pooling of the 3x3 convolution of x, borders padded with zeros."""
     n, height, width, channels = x.shape
     rows, columns = height // 2, width // 2
     padded = jnp.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
@@ -103,15 +103,15 @@ def convmixer(
 ) -> Network:
     """ConvMixer (Trockman and Kolter, 2022), then a dense layer of `neurons` and the output layer.
 
-    Patches of the image are embedded in `width` channels; `depth` blocks mix first positions (a
-    depthwise `kernel` x `kernel` convolution, added to its input), then channels; each with GELU
-    and batch normalisation; the average over positions goes to the dense layer. The paper does not
-    say where its 1K or 10K neurons sit; the dense layer, with `activation`, is our reading.
+    Patches of the image are embedded in `width` channels. Each of `depth` blocks mixes positions (a
+    depthwise `kernel` x `kernel` convolution, added to its input), then channels, each with GELU
+    and batch normalisation. The average over positions goes to the dense layer. The paper does not
+    say where its 1K or 10K neurons are; we put them into the dense layer, with `activation`.
 
-    Batches are normalised by their own mean and variance while learning; prediction uses running
-    ones, kept with the parameters and moved by 1 - `momentum` at every batch.
+    Training normalises a batch by its own mean and variance. Prediction uses running averages,
+    which are part of the parameters; every training batch updates them with weight 1 - `momentum`.
 
-    Gradients go backwards only (`jax.grad`, `jax.vjp`); `ntk`, which needs both ways, refuses it.
+    Only reverse-mode gradients exist (`jax.grad`, `jax.vjp`), so `ntk` raises an error.
     """
     if len(shape) != 3 or min(shape) < 1:
         raise ValueError(f"convmixer: shape must be (height, width, channels), got {shape}")
@@ -138,37 +138,37 @@ def convmixer(
             }
         return {"layers": layers, "dense": dense.init(jax.random.fold_in(key, len(sizes)))}
 
-    def body(params: Params, x: Array, observing: bool) -> tuple[Array, Params]:
-        _check_pictures(x, shape, "convmixer")
-        moved: dict[str, Any] = {}
+    def forward(params: Params, x: Array, observing: bool) -> tuple[Array, Params]:
+        _check_images(x, shape, "convmixer")
+        updated: dict[str, Any] = {}
 
-        def normal(name: str, z: Array) -> Array:
+        def normalise(name: str, z: Array) -> Array:
             layer = params["layers"][name]
             out, running = _batch_norm(layer, _gelu(z + layer["b"]), observing, momentum)
-            moved[name] = {**layer, "running": running}
+            updated[name] = {**layer, "running": running}
             return out
 
         pieces = x.reshape(len(x), height // patch, patch, columns // patch, patch, channels)
         pieces = pieces.swapaxes(2, 3).reshape(*pieces.shape[:2], columns // patch, -1)
-        x = normal("embed", pieces @ params["layers"]["embed"]["w"])
+        x = normalise("embed", pieces @ params["layers"]["embed"]["w"])
         for i in range(depth):
             mixed = _depthwise(x, params["layers"][f"depthwise{i}"]["w"], kernel)
-            x = x + normal(f"depthwise{i}", mixed)
-            x = normal(f"pointwise{i}", x @ params["layers"][f"pointwise{i}"]["w"])
+            x = x + normalise(f"depthwise{i}", mixed)
+            x = normalise(f"pointwise{i}", x @ params["layers"][f"pointwise{i}"]["w"])
         features = dense.features(params["dense"], x.mean((1, 2)))
-        return features, {"layers": moved, "dense": params["dense"]}
+        return features, {"layers": updated, "dense": params["dense"]}
 
     return Network(
         init,
-        lambda params, x: body(params, x, observing=False)[0],
+        lambda params, x: forward(params, x, observing=False)[0],
         lambda params, h: dense.head(params["dense"], h),
-        lambda params, x: body(params, x, observing=True),
+        lambda params, x: forward(params, x, observing=True),
     )
 
 
 def _gelu(z: Array) -> Array:
-    # jax.nn.gelu goes through erfc: exact far below zero, where nothing is left of it, but a
-    # learning step of the whole network then takes 1.2 times as long.
+    # jax.nn.gelu uses erfc: more accurate for large negative z, where GELU is nearly 0, but a
+    # training step of the whole network takes 1.2 times as long.
     return z * (0.5 + 0.5 * jax.lax.erf(z * 0.5**0.5))
 
 
@@ -182,16 +182,16 @@ def _depthwise(
 
 def _shifted_sum(x: Array, kernel: Array, size: int, before: int) -> Array:
     padded = _pad(x, size, before)
-    moved = (padded[:, i : i + x.shape[1], j : j + x.shape[2]] for i, j in _places(size))
-    return reduce(jnp.add, (part * tap for part, tap in zip(moved, kernel, strict=True)))
+    shifted = (padded[:, i : i + x.shape[1], j : j + x.shape[2]] for i, j in _offsets(size))
+    return reduce(jnp.add, (part * tap for part, tap in zip(shifted, kernel, strict=True)))
 
 
 def _pad(x: Array, size: int, before: int) -> Array:
-    around = (before, size - 1 - before)
-    return jnp.pad(x, ((0, 0), around, around, (0, 0)))
+    padding = (before, size - 1 - before)
+    return jnp.pad(x, ((0, 0), padding, padding, (0, 0)))
 
 
-def _places(size: int) -> Iterator[tuple[int, int]]:
+def _offsets(size: int) -> Iterator[tuple[int, int]]:
     return product(range(size), range(size))
 
 
@@ -200,8 +200,8 @@ def _depthwise_forward(x: Array, kernel: Array, size: int) -> tuple[Array, tuple
 
 
 def _depthwise_backward(size: int, saved: tuple[Array, Array], slope: Array) -> tuple[Array, Array]:
-    # Left to itself, autodiff writes 25 large arrays; sums over rows that stay in the cache are
-    # several times faster.
+    # Autodiff would write one large array per tap (25 for a 5x5 kernel). Sums over rows stay in the
+    # cache and are several times faster.
     x, kernel = saved
     before = (size - 1) // 2
     width, channels = x.shape[2:]
@@ -211,15 +211,15 @@ def _depthwise_backward(size: int, saved: tuple[Array, Array], slope: Array) -> 
 
         def add_row(row: Array, totals: list[Array]) -> list[Array]:
             window = jax.lax.dynamic_slice_in_dim(padded, row, size)
-            moved = (window[i, j : j + width] for i, j in _places(size))
-            return [total + part * slopes[row] for total, part in zip(totals, moved, strict=True)]
+            shifted = (window[i, j : j + width] for i, j in _offsets(size))
+            return [total + part * slopes[row] for total, part in zip(totals, shifted, strict=True)]
 
         return jax.lax.fori_loop(0, len(slopes), add_row, totals), None
 
-    nothing = [jnp.zeros((width, channels), x.dtype)] * len(kernel)
-    totals, _ = jax.lax.scan(add_image, nothing, (_pad(x, size, before), slope))
-    to_kernel = jnp.stack(totals).sum(1)
-    return _shifted_sum(slope, kernel[::-1], size, size - 1 - before), to_kernel
+    zeros = [jnp.zeros((width, channels), x.dtype)] * len(kernel)
+    totals, _ = jax.lax.scan(add_image, zeros, (_pad(x, size, before), slope))
+    kernel_slope = jnp.stack(totals).sum(1)
+    return _shifted_sum(slope, kernel[::-1], size, size - 1 - before), kernel_slope
 
 
 _depthwise.defvjp(_depthwise_forward, _depthwise_backward)

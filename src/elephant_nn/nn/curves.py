@@ -1,8 +1,8 @@
-"""A network from one number to one number, evaluated at many points, fast.
+"""Fast evaluation of a network with one input and one output at many points.
 
-Evaluating a curve at 1000 points after every sample is most of a streaming run's work. The
-points-by-units matrix of 4 MB leaves the cache as soon as a few networks run side by side; here a
-few units at a time are added to a running sum that stays in registers. The same numbers as
+Evaluation at 1000 points after every sample dominates the time of a streaming run. The
+points-by-units matrix of 4 MB does not fit into the cache when a few networks run side by side.
+Here a few units at a time are added to a sum that stays in registers. The result is that of
 `network.apply`, up to rounding, for `mlp((1, units, 1))` without output bias; for evaluation only.
 """
 
@@ -23,22 +23,22 @@ def curve(
 ) -> Float[Array, "n 1"]:
     """Outputs at the rows of x for any activation."""
     terms = lambda u, z: sum(u[j] * activation(z[j]) for j in range(_STEP))
-    return _add_up(params, x, 1.0, terms)
+    return _sum_units(params, x, 1.0, terms)
 
 
 def elephant_curve(
     params: Params, x: Float[Array, "n 1"], a: ArrayLike, d: float
 ) -> Float[Array, "n 1"]:
-    """Outputs at the rows of x for `elephant(., a, d)`, with one division for four units."""
+    """Outputs at the rows of x for `elephant(., a, d)`, with one division per four units."""
 
     def terms(u: Array, z: list[Array]) -> Array:
         fractions = [(u[j], denominator(z[j], d)) for j in range(_STEP)]
         return _sum_of_four(fractions[:4]) + _sum_of_four(fractions[4:])
 
-    return _add_up(params, x, 1 / jnp.asarray(a), terms)
+    return _sum_units(params, x, 1 / jnp.asarray(a), terms)
 
 
-def _add_up(
+def _sum_units(
     params: Params, x: Array, scale: ArrayLike, terms: Callable[[Array, list[Array]], Array]
 ) -> Array:
     weights, bias, out = params[0]["w"][0] * scale, params[0]["b"] * scale, params[1]["w"][:, 0]
@@ -54,8 +54,8 @@ def _add_up(
 
 
 def _sum_of_four(fractions: list[tuple[Array, Array]]) -> Array:
-    """u/q summed over four fractions with one division, the slowest instruction by far."""
-    # The bound keeps the product finite; it moves a value below 1e-9 to 1e-9. NaN passes.
+    """The sum of four fractions u/q with one division, by far the slowest instruction."""
+    # The bound keeps the product finite: values below 1e-9 become 1e-9. NaN stays NaN.
     fractions = [(u, jnp.where(q > 1e9, 1e9, q)) for u, q in fractions]
     while len(fractions) > 1:
         pairs = zip(fractions[::2], fractions[1::2], strict=True)

@@ -1,8 +1,8 @@
 """Networks as plain functions on pytrees.
 
 A `Network` is three pure functions: `init(key) -> params`, `features(params, x)` (the last hidden
-layer) and `head(params, features)` (the output layer); `apply` is their composition. Two layers
-need no framework, and any framework can call them. Convolutional ones are in `images.py`.
+layer) and `head(params, features)` (the output layer); `apply` is their composition. They need no
+framework, and any framework can call them. Convolutional networks are in `convolution.py`.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,12 +28,12 @@ Product = Callable[[Array, Array], Array]
 
 @dataclass(frozen=True)
 class Network:
-    """Pure functions over one pytree of parameters. Inputs are batches: the first axis counts.
+    """Pure functions over one pytree of parameters. Inputs are batches along the first axis.
 
-    `observing`, where a network has it, is what `features` is while learning: it normalises by the
-    batch at hand, and returns the features and the parameters with their running statistics moved.
-    Those statistics are part of the parameters, under the key "running"; the loss does not depend
-    on them, and no optimiser moves them.
+    `observing`, if given, replaces `features` during training: it normalises by the statistics of
+    the batch, and returns the features and the parameters with updated running statistics. Running
+    statistics are part of the parameters, under the key "running"; the loss does not depend on
+    them, and optimisers do not change them.
     """
 
     init: Callable[[Key[Array, ""]], Params]
@@ -42,16 +42,18 @@ class Network:
     observing: Callable[[Params, Array], tuple[Array, Params]] | None = None
 
     def observe(self, params: Params, x: Array) -> tuple[Array, Params]:
-        """The features of a batch to learn from, and the parameters it leaves behind."""
+        """The features of a training batch, and the parameters with updated running statistics."""
         return self.observing(params, x) if self.observing else (self.features(params, x), params)
 
     def apply(self, params: Params, x: Float[Array, "n ..."]) -> Float[Array, "n out"]:
         return self.head(params, self.features(params, x))
 
 
-def trained(change: Params) -> Params:
-    """An optimiser's change of parameters without that of running statistics: weight decay and the
-    like know no difference."""
+def without_running_statistics(change: Params) -> Params:
+    """An optimiser's updates, with those of running statistics set to zero.
+
+    An optimiser with weight decay would otherwise change them.
+    """
     running = jax.tree_util.DictKey("running")
     keep = lambda path, leaf: jnp.zeros_like(leaf) if running in path else leaf
     return jax.tree_util.tree_map_with_path(keep, change)
@@ -60,18 +62,18 @@ def trained(change: Params) -> Params:
 def check_sizes(sizes: Sequence[int], name: str) -> None:
     if len(sizes) < 3 or min(sizes) < 1:
         raise ValueError(
-            f"{name}: sizes lists inputs, at least one hidden width, and outputs, all above 0, "
+            f"{name}: sizes must list inputs, at least one hidden width and outputs, all above 0, "
             f"like (784, 1000, 10); got {tuple(sizes)}"
         )
 
 
-def flattened(x: Float[Array, "n ..."], inputs: int, name: str) -> Float[Array, "n inputs"]:
-    """A row of `inputs` numbers for each sample, or an error that names both numbers."""
+def flatten_inputs(x: Float[Array, "n ..."], inputs: int, name: str) -> Float[Array, "n inputs"]:
+    """The batch with one row of `inputs` numbers per sample."""
     rows = x.reshape(len(x), -1)
     if rows.shape[1] != inputs:
         one = "; x[None] is a batch of one sample" if x.shape == (inputs,) else ""
         raise ValueError(
-            f"{name}: made for {inputs} inputs a sample, got {rows.shape[1]} "
+            f"{name}: made for {inputs} inputs per sample, got {rows.shape[1]} "
             f"(shape {x.shape[1:]}){one}"
         )
     return rows
@@ -90,11 +92,11 @@ def mlp(
 
     Args:
         sizes: inputs, hidden widths, outputs: `(784, 1000, 10)`.
-        activation: used in the last hidden layer only, as the paper uses the elephant. It may
-            change the number of units, as maxout does; the head fits itself to what comes out.
+        activation: used in the last hidden layer only, like the elephant in the paper. It may
+            change the number of units, as maxout does; the output layer adapts.
         hidden: used in all earlier hidden layers.
-        sigma_bias: spread of the initial biases of the last hidden layer; 0 starts them at 0, like
-            all others.
+        sigma_bias: spread of the initial biases of the last hidden layer; all other biases start
+            at 0.
         output_bias: the paper's networks have none.
         product: multiplies inputs by weights; `thin_product` is faster for a few inputs or outputs.
 
@@ -117,7 +119,7 @@ def mlp(
         return tuple(layers)
 
     def features(params: Params, x: Array) -> Array:
-        x = flattened(x, sizes[0], "mlp")
+        x = flatten_inputs(x, sizes[0], "mlp")
         for i, layer in enumerate(params[:-1]):
             x = (activation if i == last_hidden else hidden)(product(x, layer["w"]) + layer["b"])
         return x

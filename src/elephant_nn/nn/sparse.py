@@ -1,12 +1,12 @@
-"""Sparse activations that later work puts beside the elephant, and its own later form.
+"""Other sparse activations, and the elephant network of the authors' later work.
 
 `fuzzy_tiling`, `winner_take_all` and `maxout` act on the last axis of a batch, so `mlp` takes them
-as its `activation`: `mlp((2, 1000, 3), partial(winner_take_all, group=4))`. The number of values
-that come out may differ from the number that go in; the head fits itself to it.
+as its `activation`: `mlp((2, 1000, 3), partial(winner_take_all, group=4))`. They may change
+the number of units; the output layer adapts.
 
 `normalised_emlp` is the elephant network of the authors' later work on reinforcement learning
-(arXiv 2509.19159): layer normalisation before the bell, and a width and a height of its own for
-every unit, both learned. It is not the paper's network: tables that show both name it apart.
+(arXiv 2509.19159): layer normalisation before the bell, and one learned width and height per unit.
+It is not the paper's network, and has its own name in tables.
 """
 
 from collections.abc import Sequence
@@ -26,12 +26,12 @@ from elephant_nn.nn.networks import Network, Params, Product, check_sizes
 def fuzzy_tiling(
     x: Float[Array, "... units"], bound: ArrayLike = 1.0, tiles: int = 20
 ) -> Float[Array, "... features"]:
-    """Fuzzy tiling activation (Pan et al. 2021): every number becomes a soft one-hot code.
+    """Fuzzy tiling activation (Pan et al. 2021): every input becomes a soft one-hot code.
 
-    The line from -bound to bound is cut into tiles of width w. A tile answers 1 to a number inside
-    it, and 1 - distance to a number closer than w outside it (the paper's eta = w), else 0. What
-    comes out has the first tile of all units, then the second, and so on. Numbers farther than a
-    tile beyond the bound switch all of their tiles off, so choose it to cover what comes in.
+    The interval from -bound to bound is divided into tiles of width w. The output of a tile is 1
+    for an input inside it, 1 - distance for an input closer than w (the paper's eta = w), else 0.
+    The first tiles of all units come first, then the second ones, and so on. All tiles are 0 for an
+    input more than w beyond the bound, so choose a bound that covers the inputs.
     """
     if tiles < 1:
         raise ValueError(f"fuzzy_tiling: tiles must be 1 or more, got {tiles}")
@@ -45,23 +45,23 @@ def fuzzy_tiling(
 
 
 def winner_take_all(x: Float[Array, "... units"], group: int = 4) -> Float[Array, "... units"]:
-    """Local winner-take-all (Srivastava et al. 2013): in each group only the largest passes.
+    """Local winner-take-all (Srivastava et al. 2013): each group keeps only its largest value.
 
-    Of n units in groups of g, unit i competes with i + n/g, i + 2n/g and so on. Of equal winners
-    the first one passes.
+    Of n units in groups of g, unit i competes with i + n/g, i + 2n/g and so on. Of equal maxima
+    only the first is kept.
     """
     members = _in_groups(x, group, "winner_take_all")
     best = reduce(jnp.maximum, members)
     passed, free = [], jnp.ones(best.shape, bool)
     for member in members:
-        wins = free & ~(member < best)  # where one is NaN, NaN passes
+        wins = free & ~(member < best)  # NaN if one member is NaN
         passed.append(jnp.where(wins, jnp.where(jnp.isnan(best), best, member), 0))
         free = free & ~wins
     return jnp.concatenate(passed, -1)
 
 
 def maxout(x: Float[Array, "... units"], group: int = 4) -> Float[Array, "... groups"]:
-    """Maxout (Goodfellow et al. 2013): the largest of each group is all that comes out.
+    """Maxout (Goodfellow et al. 2013): the output is the largest value of each group.
 
     Groups are those of `winner_take_all`.
     """
@@ -72,7 +72,7 @@ def _in_groups(x: Array, group: int, name: str) -> list[Array]:
     units = x.shape[-1]
     if group < 1 or units % group:
         raise ValueError(
-            f"{name}: {units} units cannot be cut into groups of {group}; choose a group that "
+            f"{name}: {units} units cannot be divided into groups of {group}; choose a group that "
             f"divides {units}"
         )
     return jnp.split(x, group, axis=-1)
@@ -94,7 +94,7 @@ def normalised_emlp(
     so they stay above 0. The defaults are those of the authors' later code for all four tasks.
     """
     check_sizes(sizes, "normalised_emlp")
-    elephant(0.0, a, d)  # complains about a width or a sharpness that cannot be
+    elephant(0.0, a, d)  # checks a and d
     weight = fan_in_uniform()
 
     def init(key: Key[Array, ""]) -> Params:

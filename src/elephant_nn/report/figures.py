@@ -1,111 +1,90 @@
-"""The figures of each experiment, drawn from its rows."""
+"""The figures of a table, drawn from its rows. A table names the functions here that it wants."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from elephant_nn.experiments import EXPERIMENTS
-from elephant_nn.experiments.edit import NEIGHBOURHOOD, POINT, TARGET
-from elephant_nn.experiments.sine import STAGES
-from elephant_nn.experiments.spec import Entry, Experiment
-from elephant_nn.report.rl_figures import against_memory, four_panels, returns
-from elephant_nn.report.split_figures import curves, tasks_over_time
-from elephant_nn.report.statistics import runs_of
-from elephant_nn.report.style import (
-    BLACK,
-    BLUE,
-    GREEN,
-    ORANGE,
-    PINK,
-    RED,
-    SKY,
-    band,
-    figure,
-    legend_below,
-    save_figure,
+from elephant_nn.experiments.constants import (
+    EDIT_NEIGHBOURHOOD,
+    EDIT_POINT,
+    EDIT_TARGET,
+    SINE_STAGES,
+    STEPS,
 )
-from elephant_nn.rl import TASKS
-from elephant_nn.runs.store import read_rows, rows_folder
+from elephant_nn.experiments.spec import Dashes, Row, Table
+from elephant_nn.experiments.summaries import finished, summarise
+from elephant_nn.report.style import BLACK, COLOURS, band, figure, legend_below, save_figure
 
-METHOD_COLOURS = {
-    "mlp-relu": ORANGE,
-    "mlp-sigmoid": SKY,
-    "mlp-tanh": GREEN,
-    "mlp-elu": PINK,
-    "sr-nn": RED,
-    "emlp": BLUE,
-}
+Found = Sequence[tuple[Row, pl.DataFrame]]
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure on disk: PNG, SVG, and a sentence that says what it shows."""
+    """A figure on disk: PNG, SVG, and a caption."""
 
     png: Path
     svg: Path
     caption: str
 
 
-def draw_figures(experiment: str, rows: pl.DataFrame, folder: Path) -> list[Drawn]:
+def draw_figures(table: Table, rows: pl.DataFrame, folder: Path) -> list[Drawn]:
     """Draw what can be drawn from these rows, into `folder`."""
     drawn = []
-    for name, caption, draw in _DRAWINGS.get(experiment, ()) if rows.height else ():
-        picture = draw(EXPERIMENTS[experiment], rows)
+    for name in table.figures if rows.height else ():
+        file, caption, draw = FIGURES[name]
+        picture = draw(table, rows)
         if picture is not None:
-            png, svg = save_figure(picture, folder, name)
+            png, svg = save_figure(picture, folder, file.format(table=table.name))
             drawn.append(Drawn(png, svg, caption))
     return drawn
 
 
-def draw_returns(out: Path, folder: Path) -> list[Drawn]:
-    """The return curves of all reinforcement-learning tasks in a store, side by side."""
-    found = {}
-    for name in (f"rl-{task}" for task in TASKS):
-        rows = read_rows(rows_folder(out, name))
-        if rows.height:
-            found[name] = (EXPERIMENTS[name], rows)
-    picture = four_panels(found)
-    if picture is None:
+def line_of(table: Table, row: Row) -> tuple[str, Dashes]:
+    """Colour and dashes of a row; rows without any take the next colours, dash-dotted."""
+    if row.line is not None:
+        return COLOURS[row.line[0]], row.line[1]
+    others = [other.key for other in table.rows if other.line is None and other.drawn]
+    colours = list(COLOURS.values())
+    return colours[others.index(row.key) % len(colours)], (0, (5, 1, 1, 1))
+
+
+def _found(table: Table, rows: pl.DataFrame, curve: str) -> list[tuple[Row, pl.DataFrame]]:
+    """The rows that figures show, with their finished runs that have this curve."""
+    if curve not in rows.columns:
         return []
-    png, svg = save_figure(picture, folder, "rl-returns")
-    return [Drawn(png, svg, _RETURNS)]
+    with_curve = rows.filter(pl.col(curve).is_not_null())
+    pairs = ((row, finished(with_curve, table, row)) for row in table.rows if row.drawn)
+    return [(row, runs) for row, runs in pairs if runs.height]
 
 
-_RETURNS = (
-    "Return while learning, a trailing mean over fifty episodes. Mean over runs; bands are one "
-    "standard error."
-)
-
-
-def _first_run(
-    experiment: Experiment, rows: pl.DataFrame, method: str
-) -> tuple[Entry, dict[str, Any]] | None:
-    """The stored run of the lowest reported seed, at the method's tuned settings."""
-    entry = next(entry for entry in experiment.entries if entry.method == method)
-    mine = runs_of(rows, experiment, entry, {**entry.settings, **(entry.pictured or {})})
-    return (entry, mine.row(0, named=True)) if mine.height else None
-
-
-def _sine_stages(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
-    found = [run for m in ("emlp", "sr-nn") if (run := _first_run(experiment, rows, m))]
+def sine_stages(table: Table, rows: pl.DataFrame) -> Figure | None:
+    pictured = [
+        replace(row, settings={**row.settings, **row.pictured})
+        for row in reversed(table.rows)
+        if row.pictured
+    ]
+    runs = _found(replace(table, rows=tuple(pictured)), rows, "learned")
+    found = [(row, mine.row(0, named=True)) for row, mine in runs]
     if not found:
         return None
     drawn, axes = figure(len(found), 3, 10, 2.9 * len(found), sharex=True, sharey=True)
-    for i, (entry, row) in enumerate(found):
-        for j, stage in enumerate(STAGES):
+    for i, (row, run) in enumerate(found):
+        for j, stage in enumerate(SINE_STAGES):
             ax = axes[3 * i + j]
-            x = np.linspace(0, 2, len(row["learned"][j]))
-            x_t = (stage - 1) * 2 / (STAGES[-1] - 1)
+            x = np.linspace(0, 2, len(run["learned"][j]))
+            x_t = (stage - 1) * 2 / (SINE_STAGES[-1] - 1)
             ax.axvline(x_t, color=BLACK, lw=0.8, ls=":")
             ax.plot(x, np.sin(np.pi * x), color=BLACK, lw=1.2, ls="--", label="true function")
-            ax.plot(x, row["learned"][j], color=BLUE, label="learned function")
-            ax.plot(x, row["kernel"][j], color=ORANGE, label="normalised kernel at $x_t$")
-            ax.set_title(f"{entry.label}, t = {stage}")
+            ax.plot(x, run["learned"][j], color=COLOURS["blue"], label="learned function")
+            if run.get("kernel") is not None:
+                label = "normalised kernel at $x_t$"
+                ax.plot(x, run["kernel"][j], color=COLOURS["orange"], label=label)
+            ax.set_title(f"{row.label}, t = {stage}")
             ax.set_ylim(-1.6, 1.6)
             ax.set_xlim(0, 2)
             ax.set_xticks([0, 0.5, 1, 1.5, 2])
@@ -117,19 +96,15 @@ def _sine_stages(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
     return drawn
 
 
-def _sine_curves(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
+def sine_curves(table: Table, rows: pl.DataFrame) -> Figure | None:
+    found = _found(table, rows, "mse_curve")
+    if not found:
+        return None
     drawn, (ax,) = figure(1, 1, 7, 4.2)
-    for entry in experiment.entries:
-        mine = runs_of(rows, experiment, entry, entry.settings).filter(pl.col("status") == "ok")
-        if mine.height:
-            curves = np.array(mine["mse_curve"].to_list())
-            band(
-                ax,
-                np.arange(1, curves.shape[1] + 1),
-                curves,
-                METHOD_COLOURS[entry.method],
-                entry.label,
-            )
+    for row, runs in found:
+        curves = np.array(runs["mse_curve"].to_list())
+        samples = np.arange(1, curves.shape[1] + 1)
+        band(ax, samples, curves, *line_of(table, row), row.label)
     ax.set_yscale("log")
     ax.set_xlabel("samples seen")
     ax.set_ylabel("test MSE over the whole range")
@@ -137,19 +112,22 @@ def _sine_curves(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
     return drawn
 
 
-def _edit(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
-    found = [run for m in ("emlp", "mlp-relu") if (run := _first_run(experiment, rows, m))]
+def edited(table: Table, rows: pl.DataFrame) -> Figure | None:
+    found = list(reversed(_found(table, rows, "new")))
     if not found:
         return None
     drawn, axes = figure(1, len(found), 4.8 * len(found), 3.6, sharey=True)
-    for ax, (entry, row) in zip(axes, found, strict=True):
-        x = np.linspace(0, 2, len(row["old"]))
-        ax.axvspan(POINT - NEIGHBOURHOOD, POINT + NEIGHBOURHOOD, color="#F2F2F2", lw=0)
+    for ax, (row, runs) in zip(axes, found, strict=True):
+        run = runs.row(0, named=True)
+        x = np.linspace(0, 2, len(run["old"]))
+        low, high = EDIT_POINT - EDIT_NEIGHBOURHOOD, EDIT_POINT + EDIT_NEIGHBOURHOOD
+        ax.axvspan(low, high, color="#F2F2F2", lw=0)
         ax.plot(x, np.sin(np.pi * x), color=BLACK, lw=1.2, ls="--", label="true function")
-        ax.plot(x, row["old"], color=SKY, label="before the edit")
-        ax.plot(x, row["new"], color=RED, label="after the edit")
-        ax.plot([POINT], [TARGET], "o", color=BLACK, ms=5, label=f"f({POINT}) = {TARGET}")
-        ax.set_title(entry.title)
+        ax.plot(x, run["old"], color=COLOURS["sky"], label="before the edit")
+        ax.plot(x, run["new"], color=COLOURS["red"], label="after the edit")
+        label = f"f({EDIT_POINT}) = {EDIT_TARGET}"
+        ax.plot([EDIT_POINT], [EDIT_TARGET], "o", color=BLACK, ms=5, label=label)
+        ax.set_title(row.title)
         ax.set_xlabel("x")
         ax.set_xlim(0, 2)
         ax.set_xticks([0, 0.5, 1, 1.5, 2])
@@ -158,14 +136,14 @@ def _edit(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
     return drawn
 
 
-def _elephant_functions(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
+def elephant_functions(table: Table, rows: pl.DataFrame) -> Figure | None:
     from elephant_nn.nn.activations import elephant, elephant_slope
 
     drawn, axes = figure(1, 2, 9.6, 3.4)
     x = np.linspace(-6, 6, 1201)
-    for d, colour in ((2, SKY), (4, ORANGE), (8, BLUE), (16, RED)):
-        axes[0].plot(x, elephant(x, 2.0, d), color=colour, label=f"d = {d}")
-        axes[1].plot(x, elephant_slope(x, 2.0, d), color=colour, label=f"d = {d}")
+    for d, colour in ((2, "sky"), (4, "orange"), (8, "blue"), (16, "red")):
+        axes[0].plot(x, elephant(x, 2.0, d), color=COLOURS[colour], label=f"d = {d}")
+        axes[1].plot(x, elephant_slope(x, 2.0, d), color=COLOURS[colour], label=f"d = {d}")
     for ax, title in zip(axes, ("elephant(x), a = 2", "slope of elephant(x), a = 2"), strict=True):
         ax.set_title(title)
         ax.set_xlabel("x")
@@ -173,7 +151,7 @@ def _elephant_functions(experiment: Experiment, rows: pl.DataFrame) -> Figure | 
     return drawn
 
 
-def _classical_functions(experiment: Experiment, rows: pl.DataFrame) -> Figure | None:
+def classical_functions(table: Table, rows: pl.DataFrame) -> Figure | None:
     import jax.numpy as jnp
 
     from elephant_nn.nn.activations import CLASSICAL
@@ -181,8 +159,8 @@ def _classical_functions(experiment: Experiment, rows: pl.DataFrame) -> Figure |
     drawn, axes = figure(2, 2, 8, 5.6, sharex=True)
     x = jnp.linspace(-4, 4, 801)
     for ax, (name, activation) in zip(axes, CLASSICAL.items(), strict=True):
-        ax.plot(x, activation(x), color=BLUE, label="value")
-        ax.plot(x, activation.slope(x), color=ORANGE, ls="--", label="slope")
+        ax.plot(x, activation(x), color=COLOURS["blue"], label="value")
+        ax.plot(x, activation.slope(x), color=COLOURS["orange"], ls="--", label="slope")
         ax.set_title(name)
         ax.set_ylim(-1.2, 2.2)
         ax.legend(loc="upper left", frameon=False)
@@ -191,61 +169,227 @@ def _classical_functions(experiment: Experiment, rows: pl.DataFrame) -> Figure |
     return drawn
 
 
-Drawings = tuple[tuple[str, str, Callable[[Experiment, pl.DataFrame], Figure | None]], ...]
+def _by_width(table: Table, rows: pl.DataFrame) -> dict[int, list[tuple[Row, pl.DataFrame]]]:
+    """By width: the drawn rows, with the runs that were evaluated after the same batches."""
+    widths: dict[int, list[tuple[Row, pl.DataFrame]]] = {}
+    for row, runs in _found(table, rows, "accuracy_curve"):
+        moments = runs["batches"].to_list()  # they may differ between versions
+        same = runs.filter(pl.Series([at == moments[0] for at in moments]))
+        widths.setdefault(int(row.settings.get("neurons", 0)), []).append((row, same))
+    return widths
 
 
-def _split_drawings(name: str) -> Drawings:
-    return (
-        (
-            f"{name}-curves",
-            "Test accuracy over all classes while two classes at a time pass by once; dotted lines "
-            "are where the classes change. Mean over runs; bands are one standard error.",
-            curves,
-        ),
-        (
-            f"{name}-tasks",
-            "Accuracy on each task after each task. A method that does not forget keeps its rows "
-            "bright to the right of the diagonal. Mean over runs.",
-            tasks_over_time,
-        ),
-    )
+def accuracy_curves(table: Table, rows: pl.DataFrame) -> Figure | None:
+    """Test accuracy over all classes against batches seen, one panel per width."""
+    widths = _by_width(table, rows)
+    if not widths:
+        return None
+    drawn, axes = figure(1, len(widths), 5.6 * len(widths), 5.6, sharey=True)
+    highest = 0.0
+    for ax, (neurons, found) in zip(axes, widths.items(), strict=True):
+        for row, runs in found:
+            accuracies = np.array(runs["accuracy_curve"].to_list())
+            highest = max(highest, accuracies.mean(0).max())
+            beyond = ", class statistics" if runs["class_statistics"][0] else ""
+            label = f"{row.marked_label}{beyond} ({len(accuracies)})"
+            band(ax, np.array(runs["batches"][0]), accuracies, *line_of(table, row), label)
+        _mark_tasks(ax, [runs for _, runs in found])
+        title = table.title.removesuffix(", class-incremental")
+        ax.set_title(f"{title}, {neurons:,} neurons" if neurons else title)
+        ax.set_xlabel("mini-batches seen")
+        ax.set_xlim(0, None)
+        guesses = "; * settings guessed" if any(row.guessed for row, _ in found) else ""
+        ax.legend(
+            loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, columnspacing=1.2,
+            fontsize=8.5, title=f"method (runs){guesses}", title_fontsize=8.5, frameon=False,
+            handlelength=3.2,
+        )  # fmt: skip
+    axes[0].set_ylim(0, min(1.0, 1.1 * highest))
+    axes[0].set_ylabel("test accuracy, all classes")
+    return drawn
 
 
-_DRAWINGS: dict[str, Drawings] = {
-    "sine": (
+def _task_ends(runs: pl.DataFrame) -> list[int]:
+    """Which evaluations are at the ends of tasks; none if the ends were not evaluated."""
+    if "task_accuracy" not in runs.columns or runs["task_accuracy"][0] is None:
+        return []
+    moments, tasks = len(runs["batches"][0]), len(runs["task_accuracy"][0][0])
+    return list(range(moments // tasks - 1, moments, moments // tasks))
+
+
+def _mark_tasks(ax: Axes, found: Sequence[pl.DataFrame]) -> None:
+    for runs in found:
+        ends = [runs["batches"][0][i] for i in _task_ends(runs)]
+        if 1 < len(ends) <= 20:
+            for end in ends[:-1]:
+                ax.axvline(end, color=BLACK, lw=0.8, ls=":", zorder=0)
+            return
+
+
+def task_maps(table: Table, rows: pl.DataFrame) -> Figure | None:
+    """For each method the accuracy of every task (rows) after every task (columns), as a map."""
+    pairs = [pair for pairs in _by_width(table, rows).values() for pair in pairs]
+    found = [(row, runs) for row, runs in pairs if _task_ends(runs)]
+    if not found:
+        return None
+    columns = min(4, len(found))
+    lines = -(-len(found) // columns)
+    drawn, axes = figure(lines, columns, 3.1 * columns, 3.1 * lines, sharex=True, sharey=True)
+    for ax in axes[len(found) :]:
+        ax.set_axis_off()
+    for i, (ax, (row, runs)) in enumerate(zip(axes, found, strict=False)):
+        over_time = np.array(runs["task_accuracy"].to_list()).mean(0)
+        matrix = over_time[_task_ends(runs)].T
+        ax.imshow(matrix, vmin=0, vmax=1, cmap="cividis", aspect="auto")
+        if len(matrix) <= 10:
+            for (task, moment), value in np.ndenumerate(matrix):
+                shade = "white" if value < 0.5 else "black"
+                ax.text(
+                    moment, task, f"{value:.2f}", ha="center", va="center", color=shade, fontsize=8
+                )
+        tasks = range(0, len(matrix), max(1, len(matrix) // 10))
+        ax.set_xticks(tasks, [str(t + 1) for t in tasks])
+        ax.set_yticks(tasks, [str(t + 1) for t in tasks])
+        ax.grid(visible=False)
+        width = f", {row.settings['neurons']:,}" if "neurons" in row.settings else ""
+        ax.set_title(f"{row.marked_label}{width}", fontsize=9.5)
+        if i % columns == 0:
+            ax.set_ylabel("accuracy on task")
+        if i + columns >= len(found):
+            ax.tick_params(labelbottom=True)
+            ax.set_xlabel("after learning task")
+    return drawn
+
+
+def return_curves(table: Table, rows: pl.DataFrame) -> Figure | None:
+    """Return against steps, every row of the table that has runs."""
+    found = _found(table, rows, "return_curve")
+    if not found:
+        return None
+    drawn, axes = figure(1, 1, 6.4, 4.2)
+    _returns(axes[0], table, found)
+    axes[0].set_title(table.title)
+    axes[0].legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=9)
+    return drawn
+
+
+def _returns(ax: Axes, table: Table, found: Found) -> None:
+    steps = STEPS[table.name.removeprefix("rl-")]
+    for row, runs in found:
+        curves = np.array(runs["return_curve"].to_list(), float)
+        x = np.linspace(0, steps, curves.shape[1] + 1)[1:]
+        label = f"{row.title} *" if row.guessed else row.title
+        band(ax, x / 1000, curves, *line_of(table, row), label)
+    ax.set_xlim(0, steps / 1000)
+    ax.set_xlabel("thousand steps")
+    ax.set_ylabel("return, mean of 50 episodes")
+
+
+def draw_returns(tables: Mapping[str, tuple[Table, pl.DataFrame]], folder: Path) -> list[Drawn]:
+    """The paper's figure: its rows in all four tasks side by side; nothing if a task is missing."""
+    panels = [
         (
-            "sine-stages",
-            "What has been learned when the stream has reached the dotted line, and how far an "
-            "update there reaches (the kernel). First seed.",
-            _sine_stages,
-        ),
-        (
-            "sine-curves",
-            "Error over the whole range while the samples pass by once, from left to right. "
-            "Mean over seeds; bands are one standard error.",
-            _sine_curves,
-        ),
+            table,
+            [
+                (row, runs)
+                for row, runs in _found(table, rows, "return_curve")
+                if row.method in ("emlp", "mlp")
+            ],
+        )
+        for table, rows in tables.values()
+        if rows.height
+    ]
+    panels = [(table, found) for table, found in panels if found]
+    if len(panels) < len(STEPS):
+        return []
+    drawn, axes = figure(1, len(panels), 3.6 * len(panels), 3.6)
+    for ax, (table, found) in zip(axes, panels, strict=True):
+        _returns(ax, table, found)
+        ax.set_title(table.title.removesuffix(", DQN"))
+    for ax in axes[1:]:
+        ax.set_ylabel("")
+    legend_below(drawn, *axes)
+    png, svg = save_figure(drawn, folder, "rl-returns")
+    return [Drawn(png, svg, RETURNS)]
+
+
+def buffer_sizes(table: Table, rows: pl.DataFrame) -> Figure | None:
+    """Return against bytes of replay memory, one panel per task."""
+    points: dict[str, dict[str, list[tuple[int, float, float, Row]]]] = {}
+    for row, runs in _found(table, rows, "return"):
+        score = summarise(runs, "return")
+        if score.mean is not None:
+            lines = points.setdefault(str(row.settings["task"]), {})
+            point = (runs["buffer_bytes"][0], score.mean, score.se or 0.0, row)
+            lines.setdefault(row.method, []).append(point)
+    if not points:
+        return None
+    drawn, axes = figure(1, len(points), 5 * len(points), 3.8)
+    for ax, (task, lines) in zip(axes, points.items(), strict=True):
+        for marker, (method, line) in zip("osD^v<>", lines.items(), strict=False):
+            size, mean, se, drawn_rows = zip(*sorted(line, key=lambda p: p[0]), strict=True)
+            colour, _ = line_of(table, drawn_rows[0])
+            label = method.upper()
+            ax.errorbar(size, mean, se, color=colour, marker=marker, label=label, capsize=3)
+        ax.set_xscale("log")
+        ax.set_title(task.title().replace("-", ""))
+        ax.set_xlabel("bytes of replay memory")
+    axes[0].set_ylabel("return, last tenth of episodes")
+    legend_below(drawn, axes[0])
+    return drawn
+
+
+RETURNS = (
+    "Return during training, a trailing mean over fifty episodes. Mean over runs; bands are one "
+    "standard error."
+)
+
+FIGURES: dict[str, tuple[str, str, Callable[[Table, pl.DataFrame], Figure | None]]] = {
+    "sine_stages": (
+        "sine-stages",
+        "The learned function when the stream has reached the dotted line, and how far an update "
+        "there reaches (the kernel). First seed.",
+        sine_stages,
     ),
-    "edit": (
-        (
-            "edit",
-            "One output is taught a new value by gradient steps on that sample alone. Shaded: the "
-            "neighbourhood that the table leaves out. First seed.",
-            _edit,
-        ),
+    "sine_curves": (
+        "sine-curves",
+        "Error over the whole range while the samples are shown once, from left to right. Mean "
+        "over seeds; bands are one standard error.",
+        sine_curves,
     ),
-    "activations": (
-        ("elephant-functions", "The elephant and its slope, a = 2.", _elephant_functions),
-        ("classical-functions", "The classical activations and slopes.", _classical_functions),
+    "edited": (
+        "edit",
+        "Gradient steps on one sample change one output. Shaded: the neighbourhood that the table "
+        "leaves out. First seed.",
+        edited,
     ),
-    **{f"rl-{task}": ((f"rl-{task}-returns", _RETURNS, returns),) for task in TASKS},
-    "rl-buffers": (
-        (
-            "rl-buffers",
-            "What a bigger memory of transitions is worth. Mean over runs; bars are one standard "
-            "error.",
-            against_memory,
-        ),
+    "elephant_functions": (
+        "elephant-functions",
+        "The elephant function and its slope, a = 2.",
+        elephant_functions,
     ),
-    **{name: _split_drawings(name) for name in ("split-digits", "split-mnist", "split-cifar10")},
+    "classical_functions": (
+        "classical-functions",
+        "The classical activations and their slopes.",
+        classical_functions,
+    ),
+    "accuracy_curves": (
+        "{table}-curves",
+        "Test accuracy over all classes while a few classes at a time are shown once; dotted lines "
+        "are where the classes change. Mean over runs; bands are one standard error.",
+        accuracy_curves,
+    ),
+    "task_maps": (
+        "{table}-tasks",
+        "Accuracy on each task after each task. A method that does not forget keeps its rows "
+        "bright to the right of the diagonal. Mean over runs.",
+        task_maps,
+    ),
+    "return_curves": ("{table}-returns", RETURNS, return_curves),
+    "buffer_sizes": (
+        "{table}",
+        "Return against the memory of the replay buffer. Mean over runs; bars are one standard "
+        "error.",
+        buffer_sizes,
+    ),
 }

@@ -1,4 +1,4 @@
-"""One self-contained page: every table and figure that the store can give."""
+"""One self-contained page: every table and figure from what the store holds."""
 
 import base64
 import platform
@@ -10,12 +10,13 @@ from pathlib import Path
 
 import polars as pl
 
-from elephant_nn.experiments import EXPERIMENTS
-from elephant_nn.experiments.spec import Experiment
-from elephant_nn.files import write_whole
+from elephant_nn.experiments.choosing import choices
+from elephant_nn.experiments.spec import Table
+from elephant_nn.experiments.summaries import summarise_table
+from elephant_nn.experiments.tables import TABLES
+from elephant_nn.files import StorageError, write_whole
 from elephant_nn.report.figures import Drawn, draw_figures, draw_returns
-from elephant_nn.report.statistics import selection, table
-from elephant_nn.report.tables import Grid, choices, comparison
+from elephant_nn.report.tables import Text, chosen_settings, comparison
 from elephant_nn.runs.store import read_rows, rows_folder
 
 _STYLE = """
@@ -40,25 +41,26 @@ nav a { margin-right: 1rem; }
 
 
 def write_page(out: Path) -> Path:
-    """Write `report.html` into the store's folder from whatever the store holds."""
-    sections = []
-    for experiment in EXPERIMENTS.values():
-        rows = read_rows(rows_folder(out, experiment.name))
-        if rows.height:
-            sections.append((experiment, _section(experiment, rows, out)))
-    together = "\n".join(map(_figure, draw_returns(out, out / "figures")))
+    """Write `report.html` into the store's folder from what the store holds."""
+    stored = {name: (t, read_rows(rows_folder(out, name))) for name, t in TABLES.items()}
+    stored = {name: pair for name, pair in stored.items() if pair[1].height}
+    if not stored:
+        raise StorageError(
+            f"there are no results in {out}; run: elephant reproduce sine --out {out}"
+        )
+    sections = [(table, _section(table, rows, out)) for table, rows in stored.values()]
+    tasks = {name: pair for name, pair in stored.items() if "return_curves" in pair[0].figures}
+    together = "\n".join(map(_figure, draw_returns(tasks, out / "figures")))
     return write_whole(out / "report.html", _page(sections, together).encode())
 
 
-def _page(sections: list[tuple[Experiment, str]], together: str) -> str:
+def _page(sections: list[tuple[Table, str]], together: str) -> str:
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     versions = f"elephant-nn {version('elephant-nn')}"
     links = "".join(f'<a href="#{e.name}">{escape(e.name)}</a>' for e, _ in sections)
     if together:
         together = f"<section>\n<h2>Return curves of all tasks</h2>\n{together}\n</section>"
-    body = "\n".join([*(html for _, html in sections), together]).strip() or (
-        "<p>The store is empty. Run <code>elephant reproduce sine</code> first.</p>"
-    )
+    body = "\n".join([*(html for _, html in sections), together]).strip()
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -80,42 +82,48 @@ def _page(sections: list[tuple[Experiment, str]], together: str) -> str:
 """
 
 
-def _section(experiment: Experiment, rows: pl.DataFrame, out: Path) -> str:
-    grids = [comparison(experiment, rows)]
-    if any(entry.grid for entry in experiment.entries):
-        grids.append(choices(experiment, rows))
+def _section(table: Table, rows: pl.DataFrame, out: Path) -> str:
+    texts = [comparison(table, rows)]
+    if any(row.grid for row in table.rows):
+        texts.append(chosen_settings(table, rows))
     commands = [
-        *_command("reproduce", experiment, [row.method for row in table(experiment, rows)]),
-        *_command("sweep", experiment, [row.method for row in selection(experiment, rows)]),
+        *_command("reproduce", table, [row.method for row in summarise_table(table, rows)]),
+        *_command("sweep", table, [choice.row.method for choice in choices(table, rows)]),
     ]
-    figures = draw_figures(experiment.name, rows, out / experiment.name / "figures")
+    figures = draw_figures(table, rows, out / table.name / "figures")
+    machines = sorted({" on ".join(filter(None, pair)) for pair in _machines(rows)})
     return "\n".join(
         [
-            f'<section id="{experiment.name}">',
-            f"<h2>{escape(experiment.title)} <small>({escape(experiment.source)})</small></h2>",
+            f'<section id="{table.name}">',
+            f"<h2>{escape(table.title)} <small>({escape(table.source)})</small></h2>",
             f"<pre>{escape(chr(10).join(commands))}</pre>",
-            *(_table(grid) for grid in grids if grid.lines),
+            *(_table(text) for text in texts if text.lines),
             *map(_figure, figures),
-            f'<p class="note">Run with {escape("; ".join(sorted(set(rows["versions"]))))}.</p>',
+            f'<p class="note">Run with {escape("; ".join(machines))}.</p>',
             "</section>",
         ]
     )
 
 
-def _command(verb: str, experiment: Experiment, found: Sequence[str]) -> list[str]:
-    """What gives these rows; methods are named where some are missing."""
-    every = [e.method for e in experiment.entries if verb == "reproduce" or e.grid]
+def _machines(rows: pl.DataFrame) -> list[tuple[str, str | None]]:
+    columns = [name for name in ("versions", "processor") if name in rows.columns]
+    return [(*pair, None)[:2] for pair in rows.select(columns).unique().iter_rows()]
+
+
+def _command(verb: str, table: Table, found: Sequence[str]) -> list[str]:
+    """The command behind these rows; methods are named if some are missing."""
+    every = [row.method for row in table.rows if verb == "reproduce" or row.grid]
     some = f" --methods {','.join(dict.fromkeys(found))}" if {*found} != {*every} else ""
-    return [f"elephant {verb} {experiment.name}{some}"] if found else []
+    return [f"elephant {verb} {table.name}{some}"] if found else []
 
 
-def _table(grid: Grid) -> str:
-    cell = lambda text: (
-        f'<td class="long">{escape(text)}</td>' if len(text) > 40 else f"<td>{escape(text)}</td>"
+def _table(text: Text) -> str:
+    cell = lambda value: (
+        f'<td class="long">{escape(value)}</td>' if len(value) > 40 else f"<td>{escape(value)}</td>"
     )
-    head = "".join(f"<th>{escape(name)}</th>" for name in grid.header)
-    lines = "".join(f"<tr>{''.join(map(cell, line))}</tr>" for line in grid.lines)
-    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in grid.notes)
+    head = "".join(f"<th>{escape(name)}</th>" for name in text.header)
+    lines = "".join(f"<tr>{''.join(map(cell, line))}</tr>" for line in text.lines)
+    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in text.notes)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
     return f'<div class="wide">{table}</div>{notes}'
 

@@ -1,4 +1,4 @@
-"""One look for all figures: a palette that colour-blind people can read, PNG and SVG."""
+"""One style for all figures: a palette that colour-blind people can read, PNG and SVG."""
 
 import io
 from pathlib import Path
@@ -9,19 +9,21 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from elephant_nn.experiments.spec import Dashes
 from elephant_nn.files import write_whole
 
-# Okabe and Ito's palette: apart for every common form of colour blindness, and in grey.
-BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PINK = (
-    "#000000",
-    "#E69F00",
-    "#56B4E9",
-    "#009E73",
-    "#F0E442",
-    "#0072B2",
-    "#D55E00",
-    "#CC79A7",
-)
+# Okabe and Ito's palette: distinct for every common form of colour blindness, and in grey.
+BLACK = "#000000"
+COLOURS = {
+    "orange": "#E69F00",
+    "sky": "#56B4E9",
+    "green": "#009E73",
+    "blue": "#0072B2",
+    "red": "#D55E00",
+    "pink": "#CC79A7",
+    "yellow": "#F0E442",
+    "black": BLACK,
+}
 
 STYLE: dict[Any, Any] = {
     "font.size": 10,
@@ -52,11 +54,8 @@ def figure(
     return drawn, list(axes.flat)
 
 
-Dashes = str | tuple[float, tuple[float, ...]]
-
-
 def band(
-    ax: Axes, x: np.ndarray, curves: np.ndarray, colour: str, label: str, dashes: Dashes = "-"
+    ax: Axes, x: np.ndarray, curves: np.ndarray, colour: str, dashes: Dashes, label: str
 ) -> None:
     """Mean over runs, with a band of one standard error; dots where there are few points."""
     mean = curves.mean(0)

@@ -1,4 +1,4 @@
-"""Reinforcement learning: environments as pure functions, a ring buffer, DQN."""
+"""Reinforcement learning: environments as pure functions, a replay buffer, and DQN."""
 
 import inspect
 import numbers
@@ -11,29 +11,33 @@ TASKS = ("mountain-car", "acrobot", "catcher", "pixelcopter")
 
 
 def is_whole(value: Any) -> bool:
-    """Python's and NumPy's whole numbers, not True and False."""
+    """Return True for Python and NumPy integers, but not for booleans."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def make_environment(task: str, **options: Any) -> "Environment":
-    """One of the four tasks by name.
+    """Create an environment by its task name.
 
-    Options: `cap`, steps after which an episode is truncated, and for Catcher and Pixelcopter
-    `truncating`, the rounding of pygame before 2.3.
+    Args:
+        task: one of `TASKS`.
+        **options: arguments of the task's factory: `max_steps`, the steps after which an episode
+            is truncated, and for Catcher and Pixelcopter `truncate_pixels`, which rounds positions
+            as pygame before 2.3 does.
     """
     from elephant_nn.rl.envs.catcher import catcher
     from elephant_nn.rl.envs.control import acrobot, mountain_car
     from elephant_nn.rl.envs.pixelcopter import pixelcopter
 
-    makers = dict(zip(TASKS, (mountain_car, acrobot, catcher, pixelcopter), strict=True))
-    if task not in makers:
-        raise ValueError(f"there is no task {task!r}; there are: {', '.join(makers)}")
-    allowed = inspect.signature(makers[task]).parameters
+    factories = dict(zip(TASKS, (mountain_car, acrobot, catcher, pixelcopter), strict=True))
+    if task not in factories:
+        raise ValueError(f"unknown task {task!r}; choose one of {', '.join(factories)}")
+    allowed = inspect.signature(factories[task]).parameters
     if unknown := set(options) - set(allowed):
         raise ValueError(
-            f"{task} has no option {', '.join(sorted(unknown))}; it has: {', '.join(allowed)}"
+            f"{task} has no option {', '.join(sorted(unknown))}; its options are "
+            f"{', '.join(allowed)}"
         )
-    cap = options.get("cap", 1)
-    if not is_whole(cap) or cap < 1:
-        raise ValueError(f"cap must be a whole number of steps, 1 or more, got {cap!r}")
-    return makers[task](**options)
+    max_steps = options.get("max_steps", 1)
+    if not is_whole(max_steps) or max_steps < 1:
+        raise ValueError(f"max_steps must be an integer, 1 or more, got {max_steps!r}")
+    return factories[task](**options)

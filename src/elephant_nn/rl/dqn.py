@@ -1,4 +1,4 @@
-"""DQN (Mnih et al. 2015) as pure functions of one state, to be compiled and mapped over lanes."""
+"""DQN (Mnih et al. 2015) as pure functions of a state, ready for `jax.jit` and `jax.vmap`."""
 
 import numbers
 from collections.abc import Callable
@@ -12,62 +12,73 @@ from jaxtyping import Array, Float, Int, Key
 
 from elephant_nn.nn.networks import Network, Params
 from elephant_nn.rl import is_whole
-from elephant_nn.rl.envs.environment import Environment, whole
-from elephant_nn.rl.replay import Replay, empty_replay, recall, remember
+from elephant_nn.rl.envs.environment import Environment, uniform_to_int
+from elephant_nn.rl.replay import ReplayBuffer, add, empty_buffer, sample
 
 
 @dataclass(frozen=True)
-class Dqn:
-    """Settings of the agent; the defaults are the paper's.
+class DQNConfig:
+    """Hyperparameters of DQN. The defaults are the paper's.
 
     Attributes:
-        buffer: how many transitions are remembered.
-        batch: transitions of one update, drawn with replacement.
-        updates: gradient steps on the same transitions a step (the paper's E).
-        warm_up: learning begins after this many steps, and exploration falls over them.
-        copy_every: the target network is copied whenever the step is a multiple of this.
-        explore: share of random actions after the warm-up.
+        buffer_size: capacity of the replay buffer, in transitions.
+        batch_size: transitions per update, sampled with replacement.
+        updates: gradient steps per environment step, all on the same batch (the paper's E).
+        discount: discount factor.
+        warm_up: learning starts after this many steps. Over them epsilon falls linearly from 1.
+        target_update: steps between two copies to the target network.
+        epsilon: probability of a random action after the warm-up.
     """
 
-    buffer: int = 32
-    batch: int = 32
+    buffer_size: int = 32
+    batch_size: int = 32
     updates: int = 1
     discount: float = 0.99
     warm_up: int = 1000
-    copy_every: int = 100
-    explore: float = 0.01
+    target_update: int = 100
+    epsilon: float = 0.01
 
     def __post_init__(self) -> None:
-        for name in ("buffer", "batch", "updates", "warm_up", "copy_every"):
+        for name in ("buffer_size", "batch_size", "updates", "warm_up", "target_update"):
             value = getattr(self, name)
             if not is_whole(value) or value < 1:
-                raise ValueError(f"Dqn: {name} must be a whole number, 1 or more, got {value!r}")
-        for name in ("discount", "explore"):
+                raise ValueError(f"DQNConfig: {name} must be an integer, 1 or more, got {value!r}")
+        for name in ("discount", "epsilon"):
             value = getattr(self, name)
             if not isinstance(value, numbers.Real) or not 0 <= float(value) <= 1:
-                raise ValueError(f"Dqn: {name} must be a number from 0 to 1, got {value!r}")
+                raise ValueError(f"DQNConfig: {name} must be a number from 0 to 1, got {value!r}")
 
 
-class Mind(NamedTuple):
-    """What the agent knows: values, their optimiser's memory, the target, the transitions."""
+class DQNState(NamedTuple):
+    """State of the learner.
+
+    Attributes:
+        params: parameters of the Q-network.
+        optimiser: state of the optimiser.
+        target: parameters of the target network.
+        buffer: the replay buffer.
+    """
 
     params: Params
     optimiser: Any
     target: Params
-    replay: Replay
+    buffer: ReplayBuffer
 
 
-class Learning(NamedTuple):
-    """DQN without its environment: three functions that any loop can call, compiled or not.
+class QLearning(NamedTuple):
+    """DQN without an environment: three pure functions to call from any loop, compiled or not.
 
-    `act(params, observation, time, draws)` is epsilon-greedy, by two uniform numbers;
-    `experience(mind, row, time, draws)` remembers a transition and learns from the memory, by as
-    many uniform numbers as a batch has; `init(key)` is a mind that knows nothing.
+    Attributes:
+        init: `init(key)` returns the initial `DQNState`.
+        act: `act(params, observation, step, uniforms)` returns an epsilon-greedy action. It takes
+            two uniform numbers in [0, 1).
+        update: `update(state, row, step, uniforms)` stores a transition, made by `transition_row`,
+            and learns from a batch. It takes `batch_size` uniform numbers in [0, 1).
     """
 
-    init: Callable[[Key[Array, ""]], Mind]
+    init: Callable[[Key[Array, ""]], DQNState]
     act: Callable[[Params, Array, Array, Array], Int[Array, ""]]
-    experience: Callable[[Mind, Array, Array, Array], Mind]
+    update: Callable[[DQNState, Array, Array, Array], DQNState]
 
 
 def q_learning(
@@ -75,66 +86,74 @@ def q_learning(
     actions: int,
     network: Network,
     optimiser: optax.GradientTransformation,
-    settings: Dqn = Dqn(),  # noqa: B008
-) -> Learning:
-    """Q-learning with replay and a target network, epsilon-greedy, on squared TD errors.
+    config: DQNConfig = DQNConfig(),  # noqa: B008
+) -> QLearning:
+    """Create the functions of epsilon-greedy Q-learning with replay and a target network.
 
-    Targets are masked where an episode terminated; a truncated one is continued by its value. The
-    exploration falls from 1 to `explore` over the first `warm_up` steps.
+    The loss is the mean squared TD error. Targets bootstrap from the next observation unless the
+    episode terminated there; they do so where it was truncated.
+
+    Args:
+        size: numbers per observation.
+        actions: number of actions.
+        network: maps `size` inputs to one value per action.
+        optimiser: any optax optimiser.
+        config: hyperparameters.
     """
-    if not isinstance(settings, Dqn):
-        raise TypeError(f"settings must be a Dqn, such as Dqn(buffer=32), got {settings!r}")
-    check_fit(network, size, actions)
+    if not isinstance(config, DQNConfig):
+        raise TypeError(
+            f"config must be a DQNConfig, such as DQNConfig(buffer_size=32), got {config!r}"
+        )
+    check_network(network, size, actions)
 
-    def init(key: Array) -> Mind:
+    def init(key: Array) -> DQNState:
         params = network.init(key)
         target = jax.tree.map(jnp.copy, params)
-        replay = empty_replay(settings.buffer, 2 * size + 3)
-        return Mind(params, optimiser.init(params), target, replay)
+        buffer = empty_buffer(config.buffer_size, 2 * size + 3)
+        return DQNState(params, optimiser.init(params), target, buffer)
 
-    def act(params: Params, observation: Array, time: Array, draws: Array) -> Array:
+    def act(params: Params, observation: Array, step: Array, uniforms: Array) -> Array:
         values = network.apply(params, observation[None])[0]
-        random = jnp.maximum(1 - (1 - settings.explore) * time / settings.warm_up, settings.explore)
+        epsilon = jnp.maximum(1 - (1 - config.epsilon) * step / config.warm_up, config.epsilon)
         greedy = jnp.argmax(values).astype(jnp.int32)
-        return jnp.where(draws[0] < random, whole(draws[1], actions), greedy)
+        return jnp.where(uniforms[0] < epsilon, uniform_to_int(uniforms[1], actions), greedy)
 
-    def loss(params: Params, rows: Array, goals: Array) -> Array:
+    def loss(params: Params, rows: Array, targets: Array) -> Array:
         values = network.apply(params, rows[:, :size])
         taken = jax.nn.one_hot(rows[:, size].astype(jnp.int32), actions)
-        return jnp.mean((jnp.sum(values * taken, 1) - goals) ** 2)
+        return jnp.mean((jnp.sum(values * taken, 1) - targets) ** 2)
 
-    def learn(params: Params, memory: Any, target: Params, rows: Array) -> tuple[Params, Any]:
-        ahead = network.apply(target, rows[:, size + 3 :]).max(1)
-        goals = rows[:, size + 1] + settings.discount * rows[:, size + 2] * ahead
+    def learn(params: Params, opt_state: Any, target: Params, rows: Array) -> tuple[Params, Any]:
+        next_values = network.apply(target, rows[:, size + 3 :]).max(1)
+        targets = rows[:, size + 1] + config.discount * rows[:, size + 2] * next_values
 
-        def update(_: Array, carry: tuple[Params, Any]) -> tuple[Params, Any]:
-            params, memory = carry
-            change, memory = optimiser.update(jax.grad(loss)(params, rows, goals), memory, params)
-            return optax.apply_updates(params, change), memory
+        def gradient_step(_: Array, carry: tuple[Params, Any]) -> tuple[Params, Any]:
+            params, opt_state = carry
+            gradient = jax.grad(loss)(params, rows, targets)
+            change, opt_state = optimiser.update(gradient, opt_state, params)
+            return optax.apply_updates(params, change), opt_state
 
-        if settings.updates == 1:
-            return update(jnp.int32(0), (params, memory))
-        return jax.lax.fori_loop(0, settings.updates, update, (params, memory))
+        if config.updates == 1:
+            return gradient_step(jnp.int32(0), (params, opt_state))
+        return jax.lax.fori_loop(0, config.updates, gradient_step, (params, opt_state))
 
-    def experience(mind: Mind, row: Array, time: Array, draws: Array) -> Mind:
-        replay = remember(mind.replay, row)
-        rows = recall(replay, draws)  # not inside the cond, which would copy the whole buffer
-        learning = time > settings.warm_up
-        params, memory = jax.lax.cond(
-            learning,
-            lambda: learn(mind.params, mind.optimiser, mind.target, rows),
-            lambda: (mind.params, mind.optimiser),
+    def update(state: DQNState, row: Array, step: Array, uniforms: Array) -> DQNState:
+        buffer = add(state.buffer, row)
+        rows = sample(buffer, uniforms)  # not inside the cond, which would copy the whole buffer
+        params, opt_state = jax.lax.cond(
+            step > config.warm_up,
+            lambda: learn(state.params, state.optimiser, state.target, rows),
+            lambda: (state.params, state.optimiser),
         )
-        copy = learning & (time % settings.copy_every == 0)
-        target = jax.tree.map(lambda new, old: jnp.where(copy, new, old), params, mind.target)
-        return Mind(params, memory, target, replay)
+        target = optax.periodic_update(params, state.target, step, config.target_update)
+        return DQNState(params, opt_state, target, buffer)
 
-    return Learning(init, act, experience)
+    return QLearning(init, act, update)
 
 
-def check_fit(network: Network, size: int, actions: int) -> None:
-    """A network must take an observation's numbers and give a value for every action."""
-    needed = f"it needs {size} inputs and {actions} outputs"
+def check_network(network: Network, size: int, actions: int) -> None:
+    """Raise ValueError unless the network maps `size` inputs to `actions` outputs."""
+    advice = f"build it with {size} inputs and {actions} outputs"
     try:
         values = jax.eval_shape(
             lambda key, x: network.apply(network.init(key), x),
@@ -142,83 +161,96 @@ def check_fit(network: Network, size: int, actions: int) -> None:
             jax.ShapeDtypeStruct((1, size), jnp.float32),
         )
     except (TypeError, ValueError) as error:
-        raise ValueError(f"the network does not take {size} numbers: {needed} ({error})") from error
+        raise ValueError(
+            f"the network does not accept observations of {size} numbers; {advice} ({error})"
+        ) from error
     if values.shape != (1, actions):
         raise ValueError(
-            f"the network makes {values.shape[1:]} values of {size} numbers, but there are "
-            f"{actions} actions: {needed}"
+            f"the network returns an array of shape {values.shape[1:]} per observation, but there "
+            f"are {actions} actions; {advice}"
         )
 
 
 def transition_row(
-    observation: Array, action: Array, reward: Array, terminated: Array, after: Array
+    observation: Array, action: Array, reward: Array, terminated: Array, next_observation: Array
 ) -> Float[Array, " width"]:
-    """A transition as one row of the memory."""
-    facts = jnp.stack([action.astype(jnp.float32), reward, 1.0 - terminated])
-    return jnp.concatenate([observation, facts, after])
+    """Pack a transition into one row of the replay buffer."""
+    middle = jnp.stack([action.astype(jnp.float32), reward, 1.0 - terminated])
+    return jnp.concatenate([observation, middle, next_observation])
 
 
-class DqnState(NamedTuple):
-    mind: Mind
+class AgentState(NamedTuple):
+    """State of a training run.
+
+    Attributes:
+        dqn: state of the learner.
+        environment: state of the environment.
+        observation: the current observation.
+        episode_return: sum of rewards of the current episode so far.
+    """
+
+    dqn: DQNState
     environment: Any
     observation: Float[Array, " size"]
-    earned: Float[Array, ""]
+    episode_return: Float[Array, ""]
 
 
 class Agent(NamedTuple):
-    """`init(key)`, and `train(state, key, start, steps)`: the state after some steps, and returns.
+    """A DQN agent in an environment.
 
-    `returns` has a number for every step: the return of the episode that ended there, else NaN.
+    Attributes:
+        init: `init(key)` returns the initial `AgentState`.
+        train: `train(state, key, start, steps)` runs `steps` steps, numbered from `start`. It
+            returns the new state and one number per step: the return of the episode that ended
+            there, or NaN.
     """
 
-    init: Callable[[Key[Array, ""]], DqnState]
-    train: Callable[[DqnState, Key[Array, ""], Int[Array, ""], int], tuple[DqnState, Array]]
+    init: Callable[[Key[Array, ""]], AgentState]
+    train: Callable[[AgentState, Key[Array, ""], Int[Array, ""], int], tuple[AgentState, Array]]
 
 
 def dqn(
     environment: Environment,
     network: Network,
     optimiser: optax.GradientTransformation,
-    settings: Dqn = Dqn(),  # noqa: B008
+    config: DQNConfig = DQNConfig(),  # noqa: B008
 ) -> Agent:
-    """An agent of `q_learning` in one of our environments, the whole life as one program."""
-    learning = q_learning(environment.size, environment.actions, network, optimiser, settings)
+    """Create a DQN agent whose training, environment included, compiles to one program."""
+    learning = q_learning(environment.size, environment.actions, network, optimiser, config)
 
-    def init(key: Array) -> DqnState:
+    def init(key: Array) -> AgentState:
         init_key, reset_key = jax.random.split(key)
         start = environment.reset(reset_key)
-        return DqnState(learning.init(init_key), start, environment.observe(start), jnp.float32(0))
+        observation = environment.observe(start)
+        return AgentState(learning.init(init_key), start, observation, jnp.float32(0))
 
-    draws_of = (2, environment.step_draws, environment.reset_draws, settings.batch)
+    widths = (2, environment.step_uniforms, environment.reset_uniforms, config.batch_size)
+    ends = [sum(widths[: i + 1]) for i in range(len(widths) - 1)]
 
-    def step(state: DqnState, moment: tuple[Array, Array]) -> tuple[DqnState, Array]:
-        time, draws = moment
-        choice, chance, fresh, sample = jnp.split(draws, _ends(draws_of))
-        action = learning.act(state.mind.params, state.observation, time, choice)
-        after = environment.advance(state.environment, action, chance)
+    def one_step(state: AgentState, inputs: tuple[Array, Array]) -> tuple[AgentState, Array]:
+        step, uniforms = inputs
+        for_action, for_step, for_reset, for_batch = jnp.split(uniforms, ends)
+        action = learning.act(state.dqn.params, state.observation, step, for_action)
+        after = environment.advance(state.environment, action, for_step)
         row = transition_row(
             state.observation, action, after.reward, after.terminated, after.observation
         )
-        mind = learning.experience(state.mind, row, time, sample)
-        over = after.terminated | after.truncated
-        start = environment.begin(fresh)
-        pick = lambda new, old: jnp.where(over, new, old)
-        earned = state.earned + after.reward
-        new = DqnState(
-            mind,
-            jax.tree.map(pick, start, after.state),
-            pick(environment.observe(start), after.observation),
-            pick(jnp.float32(0), earned),
+        dqn_state = learning.update(state.dqn, row, step, for_batch)
+        done = after.terminated | after.truncated
+        start = environment.start(for_reset)
+        where_done = lambda new, old: jnp.where(done, new, old)
+        episode_return = state.episode_return + after.reward
+        new = AgentState(
+            dqn_state,
+            jax.tree.map(where_done, start, after.state),
+            where_done(environment.observe(start), after.observation),
+            where_done(jnp.float32(0), episode_return),
         )
-        return new, jnp.where(over, earned, jnp.nan)
+        return new, jnp.where(done, episode_return, jnp.nan)
 
-    def train(state: DqnState, key: Array, start: Array, steps: int) -> tuple[DqnState, Array]:
-        # All chances of a stretch at once: drawn step by step they would cost as much as learning.
-        draws = jax.random.uniform(key, (steps, sum(draws_of)))
-        return jax.lax.scan(step, state, (start + jnp.arange(steps), draws))
+    def train(state: AgentState, key: Array, start: Array, steps: int) -> tuple[AgentState, Array]:
+        # Drawn in one call: one call per step would cost as much as the learning.
+        uniforms = jax.random.uniform(key, (steps, sum(widths)))
+        return jax.lax.scan(one_step, state, (start + jnp.arange(steps), uniforms))
 
     return Agent(init, train)
-
-
-def _ends(lengths: tuple[int, ...]) -> list[int]:
-    return [sum(lengths[: i + 1]) for i in range(len(lengths) - 1)]

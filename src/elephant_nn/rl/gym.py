@@ -1,46 +1,52 @@
-"""The four environments for Gymnasium. Importing this module tells it their names:
+"""The four environments for Gymnasium. Importing this module registers them:
 
     import elephant_nn.rl.gym
     gymnasium.make("elephant_nn/Catcher-v0")
 
-or, without an import, `gymnasium.make("elephant_nn.rl.gym:elephant_nn/Catcher-v0")`. JAX is loaded
-when the first environment is made.
+or, without the import, `gymnasium.make("elephant_nn.rl.gym:elephant_nn/Catcher-v0")`. JAX is
+imported when the first environment is created.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import gymnasium
 import numpy as np
-from gymnasium.utils.seeding import np_random
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
+
+try:
+    import gymnasium
+    from gymnasium.utils.seeding import np_random
+    from gymnasium.vector import AutoresetMode, VectorEnv
+    from gymnasium.vector.utils import batch_space
+except ImportError as error:
+    raise ImportError(
+        'elephant_nn.rl.gym needs Gymnasium: pip install "elephant-nn[gym]"'
+    ) from error
 
 if TYPE_CHECKING:
     from elephant_nn.rl.envs.environment import Environment
 
-NAMES = {
-    "MountainCar-v0": "mountain-car",
-    "Acrobot-v0": "acrobot",
-    "Catcher-v0": "catcher",
-    "Pixelcopter-v0": "pixelcopter",
+IDS = {
+    "elephant_nn/MountainCar-v0": "mountain-car",
+    "elephant_nn/Acrobot-v0": "acrobot",
+    "elephant_nn/Catcher-v0": "catcher",
+    "elephant_nn/Pixelcopter-v0": "pixelcopter",
 }
-FRAMES_A_SECOND = 30
+FPS = 30
 
-for _name, _task in NAMES.items():
+for _id, _task in IDS.items():
     gymnasium.register(
-        f"elephant_nn/{_name}",
-        entry_point="elephant_nn.rl.gym:Game",
-        vector_entry_point="elephant_nn.rl.gym:Games",
+        _id,
+        entry_point="elephant_nn.rl.gym:ElephantEnv",
+        vector_entry_point="elephant_nn.rl.gym:ElephantVectorEnv",
         kwargs={"task": _task},
     )
 
 
 def _spaces(environment: Environment) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Discrete]:
     low, high = (np.array(bound, np.float32) for bound in environment.bounds)
-    seen: Any = gymnasium.spaces.Box(low, high, dtype=np.float32)
-    return seen, gymnasium.spaces.Discrete(environment.actions)
+    observations: Any = gymnasium.spaces.Box(low, high, dtype=np.float32)
+    return observations, gymnasium.spaces.Discrete(environment.actions)
 
 
 def _check_mode(mode: str | None, modes: list[str]) -> None:
@@ -48,12 +54,21 @@ def _check_mode(mode: str | None, modes: list[str]) -> None:
         raise ValueError(f"render_mode must be None or one of {', '.join(modes)}, got {mode!r}")
 
 
-class Game(gymnasium.Env[np.ndarray, np.int64]):
-    """One environment. It is truncated by itself at the paper's cap; no wrapper is needed."""
+class ElephantEnv(gymnasium.Env[np.ndarray, np.int64]):
+    """One of the four tasks as a Gymnasium environment.
+
+    Episodes are truncated after `max_steps`, by default the paper's, so no TimeLimit wrapper is
+    needed.
+
+    Args:
+        task: one of `elephant_nn.rl.TASKS`.
+        render_mode: None, "rgb_array" or "human".
+        **options: options of `elephant_nn.rl.make_environment`.
+    """
 
     metadata: dict[str, Any] = {  # noqa: RUF012
         "render_modes": ["rgb_array", "human"],
-        "render_fps": FRAMES_A_SECOND,
+        "render_fps": FPS,
     }
 
     def __init__(self, task: str, render_mode: str | None = None, **options: Any):
@@ -73,6 +88,7 @@ class Game(gymnasium.Env[np.ndarray, np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Start an episode."""
         import jax
 
         super().reset(seed=seed)
@@ -84,13 +100,14 @@ class Game(gymnasium.Env[np.ndarray, np.int64]):
         return np.asarray(self._observe(self._state)), {}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Take one step: observation, reward, terminated, truncated, info."""
         import jax
 
         if self._state is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         if not self.action_space.contains(action):
             raise ValueError(
-                f"action must be a whole number from 0 to {self.environment.actions - 1}, "
+                f"action must be an integer from 0 to {self.environment.actions - 1}, "
                 f"got {action!r}"
             )
         self._key, key = jax.random.split(self._key)
@@ -107,33 +124,35 @@ class Game(gymnasium.Env[np.ndarray, np.int64]):
         )
 
     def render(self) -> Any:
+        """Return an RGB array, or show the state in a window, depending on `render_mode`."""
         if self._state is None or self.render_mode is None:
             return None
-        return self._show() if self.render_mode == "human" else self._picture()
+        return self._show() if self.render_mode == "human" else self._frame()
 
-    def _picture(self) -> np.ndarray:
-        return self.environment.draw(self._state)
+    def _frame(self) -> np.ndarray:
+        return self.environment.render(self._state)
 
     def _show(self) -> None:
         try:
             import pygame
         except ImportError as error:
             raise gymnasium.error.DependencyNotInstalled(
-                "render_mode='human' opens a window with pygame; run: pip install pygame, or use "
+                "render_mode='human' needs pygame: pip install \"elephant-nn[gym]\", or use "
                 "render_mode='rgb_array'"
             ) from error
-        picture = self._picture()
+        frame = self._frame()
         if self._window is None:
             pygame.display.init()  # not pygame.init(), which starts sound as well
-            self._window = pygame.display.set_mode(picture.shape[1::-1])
+            self._window = pygame.display.set_mode(frame.shape[1::-1])
             self._clock = pygame.time.Clock()
-        surface = pygame.surfarray.make_surface(picture.swapaxes(0, 1))
+        surface = pygame.surfarray.make_surface(frame.swapaxes(0, 1))
         self._window.blit(surface, (0, 0))
         pygame.event.pump()
         pygame.display.flip()
-        self._clock.tick(FRAMES_A_SECOND)
+        self._clock.tick(FPS)
 
     def close(self) -> None:
+        """Close the window, if there is one."""
         if self._window is not None:
             import pygame
 
@@ -141,12 +160,21 @@ class Game(gymnasium.Env[np.ndarray, np.int64]):
             self._window = None
 
 
-class Games(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
-    """Many environments in one compiled step. Ended ones start anew at the next step."""
+class ElephantVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
+    """Several copies of one task in one compiled step.
+
+    A sub-environment whose episode ended resets at the next step (`AutoresetMode.NEXT_STEP`).
+
+    Args:
+        task: one of `elephant_nn.rl.TASKS`.
+        num_envs: number of sub-environments.
+        render_mode: None or "rgb_array".
+        **options: options of `elephant_nn.rl.make_environment`.
+    """
 
     metadata: dict[str, Any] = {  # noqa: RUF012
         "render_modes": ["rgb_array"],
-        "render_fps": FRAMES_A_SECOND,
+        "render_fps": FPS,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
 
@@ -159,7 +187,7 @@ class Games(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
         _check_mode(render_mode, self.metadata["render_modes"])
         if not is_whole(num_envs) or num_envs < 1:
-            raise ValueError(f"num_envs must be a whole number, 1 or more, got {num_envs!r}")
+            raise ValueError(f"num_envs must be an integer, 1 or more, got {num_envs!r}")
         self.environment = environment = make_environment(task, **options)
         self.num_envs, self.render_mode = num_envs, render_mode
         self.single_observation_space, self.single_action_space = _spaces(environment)
@@ -167,52 +195,54 @@ class Games(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._reset = jax.jit(jax.vmap(environment.reset))
         self._observe = jax.jit(jax.vmap(environment.observe))
-        self._advance = jax.jit(self._all)
+        self._step = jax.jit(self._step_all)
         self._rngs = [np_random()[0] for _ in range(num_envs)]
         self._state: Any = None
 
-    def _all(self, states: Any, over: Any, actions: Any, keys: Any) -> Any:
+    def _step_all(self, states: Any, done: Any, actions: Any, keys: Any) -> Any:
+        """Step all sub-environments, but reset those that were done."""
         import jax
         import jax.numpy as jnp
 
-        keys, now = jnp.unstack(jax.vmap(jax.random.split)(keys), axis=1)
-        after = jax.vmap(self.environment.step)(states, actions, now)
-        fresh = jax.vmap(lambda key: self.environment.reset(jax.random.fold_in(key, 1)))(now)
-        pick = lambda new, old: jnp.where(over.reshape(-1, *[1] * (new.ndim - 1)), new, old)
-        states = jax.tree.map(pick, fresh, after.state)
-        seen = jax.vmap(self.environment.observe)(states)
+        keys, step_keys = jnp.unstack(jax.vmap(jax.random.split)(keys), axis=1)
+        after = jax.vmap(self.environment.step)(states, actions, step_keys)
+        reset = lambda key: self.environment.reset(jax.random.fold_in(key, 1))
+        starts = jax.vmap(reset)(step_keys)
+        where_done = lambda new, old: jnp.where(done.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+        states = jax.tree.map(where_done, starts, after.state)
         after = after._replace(
             state=states,
-            observation=seen,
-            reward=jnp.where(over, 0.0, after.reward),
-            terminated=after.terminated & ~over,
-            truncated=after.truncated & ~over,
+            observation=jax.vmap(self.environment.observe)(states),
+            reward=jnp.where(done, 0.0, after.reward),
+            terminated=after.terminated & ~done,
+            truncated=after.truncated & ~done,
         )
         return after, keys
 
     def reset(
         self, *, seed: Any = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Start all. The i-th plays as a `Game` with seed + i, or with the i-th of the seeds.
+        """Start an episode in every sub-environment.
 
-        Until its first end; it starts anew with chances of its own.
+        With an integer seed, the first episode of sub-environment i is that of an `ElephantEnv`
+        with seed + i. With a sequence of seeds, it is that of an `ElephantEnv` with the i-th seed.
         """
         import jax
 
         if options and "reset_mask" in options:
             raise ValueError(
-                "reset_mask is for environments that wait to be reset; these start anew by "
-                "themselves at the step after their end"
+                "reset_mask is not supported: sub-environments reset automatically at the step "
+                "after their episode ended; call reset without it"
             )
         seeds = self._seeds(seed)
         super().reset(seed=seeds[0])
-        for i, own in enumerate(seeds):
-            if own is not None:
-                self._rngs[i] = np_random(own)[0]
-        starts = np.array([rng.integers(2**31) for rng in self._rngs])
-        keys = jax.vmap(lambda start: jax.random.split(jax.random.key(start)))(starts)
+        for i, own_seed in enumerate(seeds):
+            if own_seed is not None:
+                self._rngs[i] = np_random(own_seed)[0]
+        key_seeds = np.array([rng.integers(2**31) for rng in self._rngs])
+        keys = jax.vmap(lambda key_seed: jax.random.split(jax.random.key(key_seed)))(key_seeds)
         self._keys, self._state = keys[:, 0], self._reset(keys[:, 1])
-        self._over = np.zeros(self.num_envs, bool)
+        self._done = np.zeros(self.num_envs, bool)
         return np.asarray(self._observe(self._state)), {}
 
     def _seeds(self, seed: Any) -> list[int | None]:
@@ -222,26 +252,30 @@ class Games(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             return [int(seed) + i for i in range(self.num_envs)]
         seeds = [None if s is None else int(s) for s in seed]
         if len(seeds) != self.num_envs:
-            raise ValueError(f"there are {self.num_envs} environments, but {len(seeds)} seeds")
+            raise ValueError(
+                f"got {len(seeds)} seeds for {self.num_envs} sub-environments; pass one integer, "
+                "or one seed per sub-environment"
+            )
         return seeds
 
     def step(
         self, actions: Any
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Take one step in every sub-environment."""
         if self._state is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         actions = np.asarray(actions)
         integers = np.issubdtype(actions.dtype, np.integer)
         if not integers or not self.action_space.contains(actions.astype(np.int64)):
             raise ValueError(
-                f"actions must be {self.num_envs} whole numbers from 0 to "
+                f"actions must be {self.num_envs} integers from 0 to "
                 f"{self.environment.actions - 1}, got {actions!r}"
             )
-        after, self._keys = self._advance(
-            self._state, self._over, actions.astype(np.int32), self._keys
+        after, self._keys = self._step(
+            self._state, self._done, actions.astype(np.int32), self._keys
         )
         self._state = after.state
-        self._over = np.asarray(after.terminated | after.truncated)
+        self._done = np.asarray(after.terminated | after.truncated)
         return (
             np.asarray(after.observation),
             np.asarray(after.reward, np.float64),
@@ -251,11 +285,12 @@ class Games(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         )
 
     def render(self) -> tuple[np.ndarray, ...] | None:
+        """Return one RGB array per sub-environment."""
         import jax
 
         if self._state is None or self.render_mode != "rgb_array":
             return None
         return tuple(
-            self.environment.draw(jax.tree.map(lambda leaf, i=i: leaf[i], self._state))
+            self.environment.render(jax.tree.map(lambda leaf, i=i: leaf[i], self._state))
             for i in range(self.num_envs)
         )

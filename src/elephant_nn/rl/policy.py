@@ -1,4 +1,4 @@
-"""What a trained agent does: greedy evaluation, and films of an episode."""
+"""Run a trained agent: evaluate its greedy policy and record episodes."""
 
 import io
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from jaxtyping import Array, Float, Key
 
 from elephant_nn.files import write_whole
 from elephant_nn.nn.networks import Network, Params
-from elephant_nn.rl.dqn import check_fit
-from elephant_nn.rl.envs.drawing import Picture
+from elephant_nn.rl.dqn import check_network
+from elephant_nn.rl.envs.drawing import Frame
 from elephant_nn.rl.envs.environment import Environment, State
 
 
@@ -25,72 +25,76 @@ def evaluate(
     key: Key[Array, ""],
     episodes: int = 20,
 ) -> Float[Array, " episodes"]:
-    """Returns of episodes in which the action of highest value is always taken."""
+    """Play episodes with the greedy policy and return one return per episode."""
     if episodes < 1:
         raise ValueError(f"evaluate: episodes must be 1 or more, got {episodes}")
     _check(environment, network, params)
     keys = jax.random.split(key, episodes)
-    play = partial(_play, environment, network, params)
-    return jax.jit(jax.vmap(lambda key: play(key)[2]))(keys)
+    run = partial(_run_episode, environment, network, params)
+    return jax.jit(jax.vmap(lambda key: run(key)[2]))(keys)
 
 
-def film(
+def record_episode(
     environment: Environment,
     network: Network,
     params: Params,
     key: Key[Array, ""],
     frames: int = 1000,
-) -> tuple[list[Picture], float]:
-    """The pictures of one greedy episode, the first `frames` of them, and its return."""
+) -> tuple[list[Frame], float]:
+    """Play one greedy episode. Return its first `frames` frames, rendered, and its return."""
     if frames < 1:
-        raise ValueError(f"film: frames must be 1 or more, got {frames}")
+        raise ValueError(f"record_episode: frames must be 1 or more, got {frames}")
     _check(environment, network, params)
-    states, length, earned = jax.jit(partial(_play, environment, network, params))(key)
-    states, length = jax.device_get((states, length))
-    frame = lambda i: environment.draw(jax.tree.map(lambda leaf: leaf[i], states))
-    return [frame(i) for i in range(min(int(length), frames))], float(earned)
+    run = jax.jit(partial(_run_episode, environment, network, params))
+    states, length, episode_return = jax.device_get(run(key))
+    frame = lambda i: environment.render(jax.tree.map(lambda leaf: leaf[i], states))
+    return [frame(i) for i in range(min(int(length), frames))], float(episode_return)
 
 
 def _check(environment: Environment, network: Network, params: Params) -> None:
-    check_fit(network, environment.size, environment.actions)
+    check_network(network, environment.size, environment.actions)
     leaves = jax.tree.leaves(params)
     if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
-        return  # mapped over many agents: their numbers are not known yet
+        return  # inside vmap or jit: the values are not known yet
     if not all(jnp.isfinite(leaf).all() for leaf in leaves):
-        raise ValueError("the agent's parameters are not finite: its training diverged")
+        raise ValueError(
+            "params contain NaN or infinity: training diverged; train again with a lower learning "
+            "rate"
+        )
 
 
-def _play(
+def _run_episode(
     environment: Environment, network: Network, params: Params, key: Array
 ) -> tuple[State, Array, Array]:
-    """All states up to the cap; how many the episode has, its last included; its return."""
-    begin, chances = jax.random.split(key)
+    """Return `max_steps` + 1 states, how many of them belong to the episode, and its return."""
+    reset_key, steps_key = jax.random.split(key)
 
-    def step(carry: tuple[State, Array, Array], key: Array) -> Any:
-        state, over, earned = carry
+    def one_step(carry: tuple[State, Array, Array], key: Array) -> Any:
+        state, done, episode_return = carry
         values = network.apply(params, environment.observe(state)[None])[0]
         after = environment.step(state, jnp.argmax(values).astype(jnp.int32), key)
-        earned = earned + jnp.where(over, 0.0, after.reward)
-        new = (after.state, over | after.terminated | after.truncated, earned)
-        return new, (after.state, over)
+        episode_return = episode_return + jnp.where(done, 0.0, after.reward)
+        new = (after.state, done | after.terminated | after.truncated, episode_return)
+        return new, (after.state, done)
 
-    first = environment.reset(begin)
+    first = environment.reset(reset_key)
     start = (first, jnp.bool_(False), jnp.float32(0))
-    last, (states, over) = jax.lax.scan(step, start, jax.random.split(chances, environment.cap))
-    seen = jax.tree.map(lambda one, more: jnp.concatenate([one[None], more]), first, states)
-    return seen, 1 + jnp.sum(~over), last[2]
+    keys = jax.random.split(steps_key, environment.max_steps)
+    last, (states, done) = jax.lax.scan(one_step, start, keys)
+    states = jax.tree.map(lambda one, more: jnp.concatenate([one[None], more]), first, states)
+    return states, 1 + jnp.sum(~done), last[2]
 
 
-def write_gif(path: Path | str, pictures: Sequence[Picture], frames_a_second: float = 30) -> Path:
-    """An animation that any browser plays, in a loop."""
+def write_gif(path: Path | str, frames: Sequence[Frame], fps: float = 30) -> Path:
+    """Write frames as an animated GIF that loops forever."""
     from PIL import Image
 
-    if not pictures:
-        raise ValueError("write_gif: there are no pictures to write")
-    if not frames_a_second > 0:
-        raise ValueError(f"write_gif: frames_a_second must be above 0, got {frames_a_second}")
-    first, *rest = (Image.fromarray(np.asarray(picture)) for picture in pictures)
+    if not frames:
+        raise ValueError("write_gif: frames is empty; pass at least one frame")
+    if not fps > 0:
+        raise ValueError(f"write_gif: fps must be above 0, got {fps}")
+    first, *rest = (Image.fromarray(np.asarray(frame)) for frame in frames)
     content = io.BytesIO()
-    pause = round(1000 / frames_a_second)
-    first.save(content, "GIF", save_all=True, append_images=rest, duration=pause, loop=0)
+    duration = round(1000 / fps)
+    first.save(content, "GIF", save_all=True, append_images=rest, duration=duration, loop=0)
     return write_whole(Path(path), content.getvalue())

@@ -1,4 +1,4 @@
-"""A ring buffer: the newest transitions, each one row of one array."""
+"""A ring buffer of transitions, each stored as one row of an array."""
 
 from typing import NamedTuple
 
@@ -6,27 +6,33 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 
-class Replay(NamedTuple):
-    """`rows` is filled in turn, then the oldest is overwritten; `written` counts all of them."""
+class ReplayBuffer(NamedTuple):
+    """The newest transitions.
+
+    Attributes:
+        rows: stored transitions. Once the buffer is full, a new row replaces the oldest.
+        written: number of rows ever added.
+    """
 
     rows: Float[Array, "capacity width"]
     written: Int[Array, ""]
 
 
-def empty_replay(capacity: int, width: int) -> Replay:
+def empty_buffer(capacity: int, width: int) -> ReplayBuffer:
+    """Create a buffer for `capacity` rows of `width` numbers."""
     if capacity < 1:
-        raise ValueError(f"empty_replay: capacity must be 1 or more, got {capacity}")
-    return Replay(jnp.zeros((capacity, width)), jnp.int32(0))
+        raise ValueError(f"capacity must be 1 or more, got {capacity}")
+    return ReplayBuffer(jnp.zeros((capacity, width)), jnp.int32(0))
 
 
-def remember(replay: Replay, row: Float[Array, " width"]) -> Replay:
-    """Put a row in the place of the oldest."""
-    place = replay.written % len(replay.rows)
-    return Replay(replay.rows.at[place].set(row), replay.written + 1)
+def add(buffer: ReplayBuffer, row: Float[Array, " width"]) -> ReplayBuffer:
+    """Add a row. A full buffer drops its oldest row."""
+    index = buffer.written % len(buffer.rows)
+    return ReplayBuffer(buffer.rows.at[index].set(row), buffer.written + 1)
 
 
-def recall(replay: Replay, draws: Float[Array, " n"]) -> Float[Array, "n width"]:
-    """Rows chosen uniformly, with replacement, by numbers in [0, 1), among those written."""
-    filled = jnp.minimum(replay.written, len(replay.rows))
-    chosen = jnp.minimum((draws * filled).astype(jnp.int32), filled - 1)
-    return replay.rows[chosen]
+def sample(buffer: ReplayBuffer, uniforms: Float[Array, " n"]) -> Float[Array, "n width"]:
+    """Sample rows uniformly with replacement, one per number of `uniforms` in [0, 1)."""
+    filled = jnp.minimum(buffer.written, len(buffer.rows))
+    indices = jnp.minimum((uniforms * filled).astype(jnp.int32), filled - 1)
+    return buffer.rows[indices]

@@ -1,21 +1,21 @@
-"""DQN in any Gymnasium environment: the loop runs in Python, acting and learning are compiled.
+"""Train DQN in any Gymnasium environment.
 
     import gymnasium, optax
     from elephant_nn.nn.networks import emlp
     from elephant_nn.rl.train import train
 
-    game = gymnasium.make("CartPole-v1")
+    env = gymnasium.make("CartPole-v1")
     network = emlp((4, 1000, 2), a=0.32, sigma_bias=0.64, output_bias=True)
-    life = train(game, network, optax.rmsprop(1e-4, decay=0.999), steps=20_000)
-    print(life.returns[-10:])
+    result = train(env, network, optax.rmsprop(1e-4, decay=0.999), steps=20_000)
+    print(result.returns[-10:])
 
-The same agent as in `elephant_nn.rl.dqn`, but slower: there the environment is compiled as well.
+The agent is that of `elephant_nn.rl.dqn`. The loop runs in Python and only acting and learning are
+compiled, so it is slower than `dqn`, which compiles the environment too.
 """
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import gymnasium
 import jax
 import numpy as np
 import optax
@@ -23,93 +23,122 @@ from jaxtyping import Float, Int
 
 from elephant_nn.nn.networks import Network, Params
 from elephant_nn.rl import is_whole
-from elephant_nn.rl.dqn import Dqn, q_learning, transition_row
+from elephant_nn.rl.dqn import DQNConfig, q_learning, transition_row
+
+try:
+    import gymnasium
+except ImportError as error:
+    raise ImportError(
+        'elephant_nn.rl.train needs Gymnasium: pip install "elephant-nn[gym]"'
+    ) from error
 
 
-class Life(NamedTuple):
-    """What became of the agent: its values, and the return and last step of every episode."""
+class TrainingResult(NamedTuple):
+    """Result of `train`.
+
+    Attributes:
+        params: parameters of the Q-network.
+        returns: return of every finished episode.
+        episode_ends: last step of every finished episode, counted from 0.
+    """
 
     params: Params
     returns: Float[np.ndarray, " episodes"]
-    ends: Int[np.ndarray, " episodes"]
+    episode_ends: Int[np.ndarray, " episodes"]
 
 
 def train(
-    game: gymnasium.Env[Any, Any],
+    env: gymnasium.Env[Any, Any],
     network: Network,
     optimiser: optax.GradientTransformation,
-    settings: Dqn = Dqn(),  # noqa: B008
+    config: DQNConfig = DQNConfig(),  # noqa: B008
     *,
     steps: int,
     seed: int = 0,
-    report: Callable[[float, int], None] = lambda done, steps: None,
-) -> Life:
-    """Train for some steps. The same seed gives the same life, if the environment keeps to it.
+    report: Callable[[int, int], None] | None = None,
+) -> TrainingResult:
+    """Train DQN for a number of environment steps.
 
     Args:
-        game: an environment with a few numbered actions that shows vectors.
-        network: from as many inputs as an observation has numbers to as many outputs as actions.
-        report: called every thousand steps and at the end with the steps done and their number.
+        env: an environment with a Discrete action space and a Box observation space.
+        network: maps an observation, flattened, to one value per action.
+        optimiser: any optax optimiser.
+        config: hyperparameters.
+        steps: number of environment steps.
+        seed: seeds network, exploration and environment. The same seed gives the same result if
+            the environment is deterministic given its seed.
+        report: `report(done, steps)` is called every 1,000 steps and at the end.
     """
     if not is_whole(steps) or steps < 1:
-        raise ValueError(f"steps must be a whole number, 1 or more, got {steps!r}")
-    size, actions, first = _shape(game)
-    learning = q_learning(size, actions, network, optimiser, settings)
+        raise ValueError(f"steps must be an integer, 1 or more, got {steps!r}")
+    size, actions, first_action = _sizes(env)
+    learning = q_learning(size, actions, network, optimiser, config)
     act = jax.jit(learning.act)
 
-    def remember_and_learn(mind: Any, transition: Any, time: Any, draws: Any) -> Any:
-        return learning.experience(mind, transition_row(*transition), time, draws)
+    def store_and_learn(state: Any, transition: Any, step: Any, uniforms: Any) -> Any:
+        return learning.update(state, transition_row(*transition), step, uniforms)
 
-    experience = jax.jit(remember_and_learn, donate_argnums=0)
-    mind, rng = learning.init(jax.random.key(seed)), np.random.default_rng(seed)
-    seen, earned = _numbers(game.reset(seed=seed)[0], size), 0.0
-    returns, ends = [], []
-    for step in range(steps):
-        draws = rng.random(2 + settings.batch, np.float32)
-        time = np.int32(step)
-        action = act(mind.params, seen, time, draws[:2])
-        after, reward, terminated, truncated, _ = game.step(first + int(action))
-        after, reward = _numbers(after, size), float(reward)
+    update = jax.jit(store_and_learn, donate_argnums=0)
+    state, rng = learning.init(jax.random.key(seed)), np.random.default_rng(seed)
+    observation, episode_return = _as_float32(env.reset(seed=seed)[0], size), 0.0
+    returns, episode_ends = [], []
+    for index in range(steps):
+        uniforms = rng.random(2 + config.batch_size, np.float32)
+        step = np.int32(index)
+        action = act(state.params, observation, step, uniforms[:2])
+        after, reward, terminated, truncated, _ = env.step(first_action + int(action))
+        after, reward = _as_float32(after, size), float(reward)
         if not abs(reward) <= np.finfo(np.float32).max:
-            raise ValueError(f"the environment gave a reward that float32 cannot hold: {reward}")
-        transition = (seen, action, np.float32(reward), np.bool_(terminated), after)
-        mind = experience(mind, transition, time, draws[2:])
-        seen, earned = after, earned + reward
+            raise ValueError(
+                f"env.step returned the reward {reward}, which is not finite in float32; scale or "
+                "clip it, for example with gymnasium.wrappers.TransformReward"
+            )
+        transition = (observation, action, np.float32(reward), np.bool_(terminated), after)
+        state = update(state, transition, step, uniforms[2:])
+        observation, episode_return = after, episode_return + reward
         if terminated or truncated:
-            returns.append(earned)
-            ends.append(step)
-            seen, earned = _numbers(game.reset()[0], size), 0.0
-        if (step + 1) % 1000 == 0 or step + 1 == steps:
-            if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(mind.params)):
+            returns.append(episode_return)
+            episode_ends.append(index)
+            observation, episode_return = _as_float32(env.reset()[0], size), 0.0
+        if (index + 1) % 1000 == 0 or index + 1 == steps:
+            if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state.params)):
                 raise FloatingPointError(
-                    f"after {step + 1} steps the parameters are not finite; choose a lower rate"
+                    f"the parameters contain NaN or infinity after {index + 1} steps; use a lower "
+                    "learning rate"
                 )
-            report(step + 1, steps)
-    return Life(mind.params, np.array(returns, float), np.array(ends, int))
+            if report is not None:
+                report(index + 1, steps)
+    return TrainingResult(state.params, np.array(returns, float), np.array(episode_ends, int))
 
 
-def _shape(game: gymnasium.Env[Any, Any]) -> tuple[int, int, int]:
-    """Numbers of an observation, number of actions, and the first action."""
-    actions, seen = game.action_space, game.observation_space
+def _sizes(env: gymnasium.Env[Any, Any]) -> tuple[int, int, int]:
+    """Return the numbers per observation, the number of actions, and the first action."""
+    actions, observations = env.action_space, env.observation_space
     if not isinstance(actions, gymnasium.spaces.Discrete):
         raise ValueError(
-            f"DQN needs a few numbered actions (Discrete), got {actions}; number some actions in a "
-            "gymnasium.ActionWrapper, and train in one environment, not in a vector of them"
+            f"DQN needs a Discrete action space, got {actions}; map actions to integers with a "
+            "gymnasium.ActionWrapper, and pass a single environment, not a vector environment"
         )
-    if not isinstance(seen, gymnasium.spaces.Box):
+    if not isinstance(observations, gymnasium.spaces.Box):
         raise ValueError(
-            f"DQN needs observations that are vectors (Box), got {seen}; wrap the environment, "
-            "for example in gymnasium.wrappers.FlattenObservation"
+            f"DQN needs a Box observation space, got {observations}; wrap the environment, for "
+            "example in gymnasium.wrappers.FlattenObservation"
         )
-    return int(np.prod(seen.shape)), int(actions.n), int(actions.start)
+    return int(np.prod(observations.shape)), int(actions.n), int(actions.start)
 
 
-def _numbers(observation: Any, size: int) -> Float[np.ndarray, " size"]:
-    shown = np.asarray(observation)
-    if shown.size != size:
-        raise ValueError(f"the environment showed {shown.size} numbers, its space has {size}")
+def _as_float32(observation: Any, size: int) -> Float[np.ndarray, " size"]:
+    raw = np.asarray(observation)
+    if raw.size != size:
+        raise ValueError(
+            f"the environment returned an observation of {raw.size} numbers, but its observation "
+            f"space has {size}; correct its observation_space"
+        )
     with np.errstate(over="ignore"):
-        numbers = shown.astype(np.float32).reshape(size)
-    if not np.isfinite(numbers).all():
-        raise ValueError(f"the environment showed numbers that are not finite in float32: {shown}")
-    return numbers
+        flat = raw.astype(np.float32).reshape(size)
+    if not np.isfinite(flat).all():
+        raise ValueError(
+            f"the environment returned an observation that is not finite in float32: {raw}; scale "
+            "or clip it, for example with gymnasium.wrappers.TransformObservation"
+        )
+    return flat

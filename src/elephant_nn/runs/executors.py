@@ -1,50 +1,176 @@
-"""Where shards run: a pool of processes, each on its own share of the cores."""
+"""Where shards run. An executor takes shards and yields each with its rows or its failure."""
 
 import multiprocessing
 import os
 import signal
+import sys
 import threading
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from elephant_nn.runs.shard import Shard, run_shard
+from elephant_nn.runs.store import Row
+
+TRIES = 2
+"""A shard whose worker dies is run once more."""
 
 
-def local_pool(workers: int, threads: int | None = None) -> ProcessPoolExecutor:
-    """A pool of `workers` processes that divide the cores among them, unless `threads` says how
-    many each has.
+@dataclass(frozen=True)
+class Failure:
+    reason: str
 
-    For small networks one single-threaded process a core beats one program on all cores. Workers
-    hold nothing that is not in the store, and leave when this process does, however it ends.
+
+Result = list[Row] | Failure
+Waiting = Callable[[Sequence[Shard]], None]
+
+
+@runtime_checkable
+class Executor(Protocol):
+    """Takes shards one by one and yields them in any order, each with its rows or its failure.
+
+    `waiting` is called regularly with the shards that are running.
     """
-    threads = threads or max(1, cores() // workers)
-    return ProcessPoolExecutor(
-        workers,
-        mp_context=multiprocessing.get_context("spawn"),  # JAX's threads do not survive a fork
-        initializer=_start_worker,
-        initargs=(threads,),
-    )
+
+    def run(
+        self, shards: Iterable[Shard], scratch: Path, checkpoint_seconds: float, waiting: Waiting
+    ) -> Iterator[tuple[Shard, Result]]: ...
 
 
-def cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+class ThisProcess:
+    """One shard after another, here."""
+
+    def run(
+        self, shards: Iterable[Shard], scratch: Path, checkpoint_seconds: float, waiting: Waiting
+    ) -> Iterator[tuple[Shard, Result]]:
+        for shard in shards:
+            yield shard, _attempt(shard, scratch, checkpoint_seconds)
 
 
-def stop_pool(pool: ProcessPoolExecutor) -> None:
-    """End the workers of a pool at once: what they had not finished is run again another time."""
-    processes = list((pool._processes or {}).values())
-    pool.shutdown(wait=False, cancel_futures=True)
-    for process in processes:
-        process.terminate()
+@dataclass(frozen=True)
+class LocalProcesses:
+    """Worker processes that share the cores.
+
+    For small networks one single-threaded process per core beats one program on all cores. A worker
+    holds nothing that is not in the store, and ends with this process, however that ends.
+    """
+
+    workers: int
+    threads: int
+
+    def run(
+        self, shards: Iterable[Shard], scratch: Path, checkpoint_seconds: float, waiting: Waiting
+    ) -> Iterator[tuple[Shard, Result]]:
+        fresh, again = iter(shards), list[tuple[Shard, int]]()
+        take = lambda: again.pop() if again else next(((shard, 1) for shard in fresh), None)
+        idle: list[Worker] = []
+        busy: dict[Worker, tuple[Shard, int]] = {}
+        try:
+            while True:
+                while len(busy) < self.workers and (task := take()):
+                    worker = idle.pop() if idle else Worker(self.threads)
+                    busy[worker] = task
+                    worker.send(task[0], scratch, checkpoint_seconds)
+                if not busy:
+                    return
+                ready = wait([worker.connection for worker in busy], timeout=0.5)
+                for worker in [worker for worker in busy if worker.connection in ready]:
+                    shard, tries = busy.pop(worker)
+                    result = worker.receive()
+                    if result is not None:
+                        idle.append(worker)
+                        yield shard, result
+                    elif tries < TRIES:
+                        again.append((shard, tries + 1))
+                    else:
+                        yield shard, Failure("its worker died twice (out of memory?)")
+                waiting([shard for shard, _ in busy.values()])
+        finally:
+            for worker in (*idle, *busy):
+                worker.stop()
 
 
-def _start_worker(threads: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C stops
+class Worker:
+    """A process that runs one shard at a time, or calls any function."""
+
+    def __init__(self, threads: int):
+        context = multiprocessing.get_context("spawn")  # JAX's threads do not survive a fork
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(theirs, threads), daemon=True)
+        with _ignoring_interrupts(), _without_main():
+            self.process.start()
+        theirs.close()
+
+    def send(self, *task: Any) -> None:
+        self.connection.send(task)
+
+    def receive(self) -> Any:
+        """The result; None if the process died."""
+        try:
+            return self.connection.recv()
+        except (EOFError, ConnectionError):
+            self.stop()
+            return None
+
+    def stop(self) -> None:
+        """End the process at once: an unfinished shard is run again another time."""
+        self.process.kill()
+        self.process.join()
+        self.connection.close()
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Workers import by name what they need; importing a user's script would run it again."""
+    main = sys.modules["__main__"]
+    names: tuple[str, ...] = ("__file__", "__spec__")
+    hidden = {name: vars(main).pop(name) for name in names if name in vars(main)}
+    main.__spec__ = None
+    try:
+        yield
+    finally:
+        vars(main).update(hidden)
+
+
+@contextmanager
+def _ignoring_interrupts() -> Iterator[None]:
+    """Workers inherit this from their start: the parent decides what Ctrl-C stops."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _work(connection: Connection, threads: int) -> None:
     os.environ["PJRT_NPROC"] = str(threads)
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    while True:
+        try:
+            function, *arguments = connection.recv()
+        except (EOFError, ConnectionError):
+            return
+        if isinstance(function, Shard):
+            connection.send(_attempt(function, *arguments))
+        else:
+            connection.send(function(*arguments))
 
 
-def _leave_with_parent() -> None:
+def _attempt(shard: Shard, scratch: Path, checkpoint_seconds: float) -> Result:
+    try:
+        return run_shard(shard, scratch, checkpoint_seconds)
+    except Exception as error:
+        # A sweep goes on without a shard that fails, whatever the reason; the reason is reported.
+        return Failure(f"{type(error).__name__}: {error}")
+
+
+def _exit_with_parent() -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()

@@ -1,4 +1,4 @@
-"""Progress on long work: a bar with time left on a terminal, plain lines elsewhere."""
+"""Progress of long runs: a bar with the time left on a terminal, plain lines elsewhere."""
 
 import sys
 import time
@@ -10,21 +10,25 @@ Report = Callable[[float, int], None]
 
 @contextmanager
 def progress(label: str, quiet_seconds: float = 10.0) -> Iterator[Report]:
-    """Yields `report(done, total)`, with `done` in runs (fractions count)."""
+    """Yield `report(done, total)`, in runs; `done` includes parts of unfinished runs."""
     if sys.stderr.isatty():
         with _bar(label) as bar:
             yield bar
         return
-    started, last, kept = time.monotonic(), -quiet_seconds, -1.0
+    began = last = time.monotonic() - quiet_seconds
+    stored, before = 0.0, (1.0, 0)
 
     def report(done: float, total: int) -> None:
-        nonlocal last, kept
-        kept = done if kept < 0 else kept  # what was in the store took no time
-        elapsed = time.monotonic() - started
-        if elapsed - last < quiet_seconds and done < total:
+        nonlocal began, last, stored, before
+        now, unchanged = time.monotonic(), (done, total) == before
+        if total != before[1] or done < before[0]:  # the next group of runs
+            began, stored = now, done  # runs found in the store took no time
+        before = (done, total)
+        due = now - last >= quiet_seconds or done == total > stored
+        if stored == total or unchanged or not due:
             return
-        last = elapsed
-        rest = elapsed / (done - kept) * (total - done) if kept < done < total else 0
+        last, elapsed = now, now - began
+        rest = elapsed / (done - stored) * (total - done) if stored < done < total else 0
         left = f", about {rest:.0f} s left" if rest else ""
         print(f"{label}: {int(done)} of {total} runs, {elapsed:.0f} s{left}", file=sys.stderr)
 

@@ -1,17 +1,20 @@
-"""Run cells: skip what the store has, spread the rest over workers, keep each shard as it ends."""
+"""Run cells: skip what the store has, execute the rest, store each shard as it ends."""
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from elephant_nn.files import make_folder, remove_leftovers
-from elephant_nn.runs.cells import Cell, group_cells
-from elephant_nn.runs.executors import cores, local_pool, stop_pool
+from elephant_nn.runs.cells import Cell
+from elephant_nn.runs.checkpoint import remove_finished
+from elephant_nn.runs.executors import Executor, Failure, LocalProcesses, ThisProcess
+from elephant_nn.runs.machine import cores
 from elephant_nn.runs.progress import Report
-from elephant_nn.runs.shard import ProgramFactory, Shard, run_shard
-from elephant_nn.runs.store import Row, done_cells, has_shard, rows_folder, write_rows
+from elephant_nn.runs.shard import Shard, Work
+from elephant_nn.runs.store import done_cells, drop_rows, has_shard, rows_folder, write_rows
+
+Job = tuple[Work, Cell]
+"""A cell, and the program that runs it."""
 
 
 @dataclass
@@ -27,156 +30,105 @@ class Outcome:
     def settled(self) -> int:
         return self.kept + self.ran + len(self.failed)
 
+    def __add__(self, other: "Outcome") -> "Outcome":
+        return Outcome(
+            self.kept + other.kept,
+            self.ran + other.ran,
+            self.diverged + other.diverged,
+            {**self.failed, **other.failed},
+        )
+
 
 def plan_shards(
-    program: ProgramFactory,
-    cells: Iterable[Cell],
-    lanes: Callable[[Cell], int],
-    *,
-    keep: bool = False,
+    jobs: Iterable[Job], lanes: Callable[[Cell], int], *, keep: bool = False
 ) -> list[Shard]:
-    """Cut each group of cells into shards of as many lanes as its program likes."""
+    """Cut each group of cells that share a program into shards of as many lanes as it likes."""
+    groups: dict[tuple[Work, str], list[Cell]] = {}
+    for work, cell in jobs:
+        groups.setdefault((work, work.group(cell)), []).append(cell)
     return [
-        Shard(program, tuple(group[start : start + width]), width, keep)
-        for group in group_cells(cells)
-        for width in [lanes(group[0])]
-        for start in range(0, len(group), width)
+        Shard(work, tuple(cells[first : first + width]), width, keep)
+        for (work, _), cells in groups.items()
+        for width in [lanes(cells[0])]
+        for first in range(0, len(cells), width)
     ]
 
 
+def local_executor(workers: int | None) -> Executor:
+    """`workers` processes that share the cores; None: one per core; 0: this process."""
+    if workers == 0:
+        return ThisProcess()
+    workers = cores() if workers is None else workers
+    # Threads add up large sums in another order: their number must not depend on what is left.
+    return LocalProcesses(workers, max(1, cores() // workers))
+
+
 def run_cells(
-    program: ProgramFactory,
-    cells: Iterable[Cell],
+    jobs: Sequence[Job],
     out: Path,
     *,
     lanes: Callable[[Cell], int],
-    workers: int,
+    executor: Executor,
     keep: bool = False,
+    again: bool = False,
+    prepare: Callable[[], None] = lambda: None,
     report: Report = lambda done, total: None,
     checkpoint_seconds: float = 10.0,
 ) -> Outcome:
-    """Run all cells of one experiment that the store does not hold yet.
+    """Run all cells of one table that the store does not hold yet.
 
-    Each shard is stored the moment it ends, so a kill at any time loses only shards under way, and
-    the same call goes on from there. A shard that raises is reported and not stored; one whose
-    worker dies is run once more, alone. With `workers=0` everything runs in this process. With
-    `keep`, what the runs learned is kept too, where a program says what that is.
+    Each shard is stored as soon as it ends, so a kill at any time loses only shards under way, and
+    the same call continues from there. A shard that raises, or whose worker dies twice, is reported
+    and not stored.
+
+    Args:
+        keep: also keep what the runs learned, if the program says what that is.
+        again: run cells that the store holds, too; the new rows replace the old ones.
+        prepare: called before anything runs, and only then: it may fetch data.
     """
-    cells = list(dict.fromkeys(cells))
-    if not cells:
+    jobs = list({cell: (work, cell) for work, cell in jobs}.values())
+    if not jobs:
         return Outcome()
-    experiment = cells[0].experiment
-    folder = make_folder(rows_folder(out, experiment))
-    scratch = make_folder(out / experiment / "unfinished")
+    table = jobs[0][1].experiment
+    folder = make_folder(rows_folder(out, table))
+    scratch = make_folder(out / table / "unfinished")
     for place in (folder, scratch):
         remove_leftovers(place)
-    stored = done_cells(folder)
-    missing = [cell for cell in cells if cell.id not in stored]
-    outcome = Outcome(kept=len(cells) - len(missing))
-    shards = plan_shards(program, missing, lanes, keep=keep)
-    # Threads add up large sums in another order: their number must not depend on what is left.
-    threads = max(1, cores() // max(workers, 1))
-    job = _Job(folder, scratch, len(cells), report, checkpoint_seconds, outcome, threads)
-    job.tell([])
-    if workers == 0:
-        for shard in shards:
-            job.run_here(shard)
-    while workers and shards:
-        suspects, shards = job.spread(shards, min(workers, len(shards)))
-        for shard in suspects:
-            job.run_alone(shard)
+    stored: Collection[str] = set() if again else done_cells(folder)
+    missing = [(work, cell) for work, cell in jobs if cell.id not in stored]
+    outcome = Outcome(kept=len(jobs) - len(missing))
+
+    def tell(running: Sequence[Shard] = ()) -> None:
+        partly = sum(len(shard.cells) * _fraction(scratch, shard) for shard in running)
+        report(outcome.settled + partly, len(jobs))
+
+    tell()
+    if missing:
+        prepare()
+
+    def shards() -> Iterator[Shard]:
+        for shard in plan_shards(missing, lanes, keep=keep):
+            if not again and has_shard(folder, shard.id):  # another command was faster
+                outcome.kept += len(shard.cells)
+            else:
+                yield shard
+
+    for shard, result in executor.run(shards(), scratch, checkpoint_seconds, tell):
+        if isinstance(result, Failure):
+            outcome.failed.update(dict.fromkeys(shard.cells, result.reason))
+        else:
+            written = write_rows(folder, shard.id, result)
+            if again:
+                drop_rows(folder, [cell.id for cell in shard.cells], but=written)
+            outcome.ran += len(result)
+            outcome.diverged += sum(row["status"] == "diverged" for row in result)
+        tell()
+    remove_finished(scratch, done_cells(folder))
     return outcome
 
 
-@dataclass
-class _Job:
-    folder: Path
-    scratch: Path
-    total: int
-    report: Report
-    checkpoint_seconds: float
-    outcome: Outcome
-    threads: int
-
-    def keep(self, shard: Shard, rows: list[Row]) -> None:
-        write_rows(self.folder, shard.id, rows)
-        self.outcome.ran += len(rows)
-        self.outcome.diverged += sum(row["status"] == "diverged" for row in rows)
-
-    def fail(self, shard: Shard, reason: str) -> None:
-        self.outcome.failed.update(dict.fromkeys(shard.cells, reason))
-
-    def tell(self, running: Iterable[Shard]) -> None:
-        partly = sum(len(shard.cells) * self.fraction(shard) for shard in running)
-        self.report(self.outcome.settled + partly, self.total)
-
-    def fraction(self, shard: Shard) -> float:
-        try:
-            return float((self.scratch / f"{shard.id}.progress").read_text())
-        except (OSError, ValueError):
-            return 0.0
-
-    def run_here(self, shard: Shard) -> None:
-        task: Future[list[Row]] = Future()
-        try:
-            task.set_result(run_shard(shard, self.scratch, self.checkpoint_seconds))
-        except Exception as error:  # what a pool does with a task that raises
-            task.set_exception(error)
-        self.settle(shard, task)
-        self.tell([])
-
-    def settle(self, shard: Shard, task: Future[list[Row]]) -> None:
-        error = task.exception()
-        if error is None:
-            self.keep(shard, task.result())
-        else:
-            self.fail(shard, f"{type(error).__name__}: {error}")
-
-    def spread(self, shards: list[Shard], workers: int) -> tuple[list[Shard], list[Shard]]:
-        """Run shards on one pool. If a worker dies the pool is lost with all it had in hand.
-
-        Returns those, any of which may have killed it, and the shards that were not begun.
-        """
-        waiting, running = list(reversed(shards)), dict[Future[list[Row]], Shard]()
-        pool = local_pool(workers, self.threads)
-        try:
-            while waiting or running:
-                while waiting and len(running) <= workers:
-                    if has_shard(self.folder, waiting[-1].id):  # another command was here first
-                        self.outcome.kept += len(waiting.pop().cells)
-                        continue
-                    task = pool.submit(
-                        run_shard, waiting[-1], self.scratch, self.checkpoint_seconds
-                    )
-                    running[task] = waiting.pop()
-                done = wait(running, timeout=0.5, return_when=FIRST_COMPLETED).done
-                lost = [task for task in done if isinstance(task.exception(), BrokenProcessPool)]
-                for task in done.difference(lost):
-                    self.settle(running.pop(task), task)
-                self.tell(running.values())
-                if lost:
-                    break
-        except BrokenProcessPool:
-            pass  # noticed while handing out work; nothing was taken from the queue
-        except BaseException:
-            stop_pool(pool)
-            raise
-        finished = [task for task in running if task.done() and task.exception() is None]
-        for task in finished:
-            self.settle(running.pop(task), task)
-        stop_pool(pool)
-        return list(running.values()), list(reversed(waiting))
-
-    def run_alone(self, shard: Shard) -> None:
-        """Run a shard that may have killed its worker where it can harm no other."""
-        pool = local_pool(1, self.threads)
-        try:
-            task = pool.submit(run_shard, shard, self.scratch, self.checkpoint_seconds)
-            while not wait([task], timeout=0.5).done:
-                self.tell([shard])
-            if isinstance(task.exception(), BrokenProcessPool):
-                self.fail(shard, "its worker died twice (out of memory?)")
-            else:
-                self.settle(shard, task)
-        finally:
-            stop_pool(pool)
+def _fraction(scratch: Path, shard: Shard) -> float:
+    try:
+        return float((scratch / f"{shard.id}.progress").read_text())
+    except (OSError, ValueError):
+        return 0.0

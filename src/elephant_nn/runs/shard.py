@@ -3,10 +3,9 @@
 import contextlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,47 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from elephant_nn.learners.recipe import make_recipe
 from elephant_nn.runs.cells import Cell, digest
 from elephant_nn.runs.checkpoint import load_checkpoint, save_checkpoint
-from elephant_nn.runs.program import Carry, Floats, Outputs, Program, cell_key
+from elephant_nn.runs.machine import machine
+from elephant_nn.runs.program import (
+    Bound,
+    Carry,
+    Data,
+    Floats,
+    Outputs,
+    Program,
+    bind,
+    cell_key,
+    resolve,
+)
 from elephant_nn.runs.store import Row
 
-ProgramFactory = Callable[[str, Mapping[str, Any]], Program]
+
+@dataclass(frozen=True)
+class Work:
+    """Which program to run, as names that a worker on any machine can resolve.
+
+    `evaluations`: how often to evaluate, in a problem's own unit. `source`: a hash of the user's
+    code behind the program, if any.
+    """
+
+    problem: str
+    build: str
+    evaluations: float = 1.0
+    source: str = ""
+
+    def bind(self, cell: Cell) -> Bound:
+        return bind(resolve(self.problem), resolve(self.build), cell.hyper)
+
+    def group(self, cell: Cell) -> str:
+        """Equal for cells that share one compiled program."""
+        bound = self.bind(cell)
+        static = [(name, value) for name, value in bound.own if name not in bound.floats]
+        recipe = make_recipe(bound.method.build, (), bound.method.settings)[0]
+        parts = (static, recipe.static, sorted(bound.floats))
+        return digest(cell.experiment, cell.method, self.build, *parts)
 
 
 @dataclass(frozen=True)
@@ -27,10 +61,10 @@ class Shard:
     """Cells that share one program. Always run with `lanes` lanes, the last cell repeated to fill.
 
     The width is fixed so that a run's numbers do not depend on which others it was run with. With
-    `keep`, the keepsakes of a program that has any are written beside the rows.
+    `keep`, what the runs learned is written beside the rows, if the program says what that is.
     """
 
-    program: ProgramFactory
+    work: Work
     cells: tuple[Cell, ...]
     lanes: int
     keep: bool = False
@@ -43,29 +77,62 @@ class Shard:
 @dataclass(frozen=True)
 class Compiled:
     program: Program
-    start: Callable[[Any, Floats], Carry]
-    advance: Callable[[Carry, Floats, int], tuple[Carry, Outputs, jax.Array]]
+    start: Callable[[Any, Floats, Data], Carry]
+    advance: Callable[[Carry, Floats, Data, int], tuple[Carry, Outputs, jax.Array]]
+
+
+def compiled(shard: Shard) -> tuple[Compiled, dict[str, jax.Array]]:
+    """The compiled program of a shard, and the hyper-parameters of its lanes."""
+    padded = shard.cells + (shard.cells[-1],) * (shard.lanes - len(shard.cells))
+    bound = [shard.work.bind(cell) for cell in padded]
+    floats = {name: jnp.array([b.floats[name] for b in bound]) for name in bound[0].floats}
+    group = shard.work.group(shard.cells[0])
+    found = _compile(_Key(group, shard.work, shard.cells[0]), shard.lanes)
+    for values in bound[: len(shard.cells)]:
+        found.program.check(values.floats)
+    return found, floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Key:
+    """Equal for equal groups: the first cell only tells how to build the program."""
+
+    group: str
+    work: Work
+    cell: Cell
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and (self.group, self.work) == (other.group, other.work)
+
+    def __hash__(self) -> int:
+        return hash((self.group, self.work))
 
 
 @lru_cache(maxsize=8)
-def compile_program(
-    factory: ProgramFactory, method: str, static: tuple[tuple[str, Any], ...], lanes: int
-) -> Compiled:
-    program = factory(method, dict(static))
+def _compile(key: _Key, lanes: int) -> Compiled:
+    problem, bound = resolve(key.work.problem), key.work.bind(key.cell)
+    program = problem.program(bound.method, key.work.evaluations, **dict(bound.own))
 
-    def advance(carry: Carry, floats: Floats, index: jax.Array) -> tuple[Carry, Outputs, jax.Array]:
-        carry, outputs = program.chunk(carry, floats, index)
+    def advance(
+        carry: Carry, floats: Floats, data: Data, index: jax.Array
+    ) -> tuple[Carry, Outputs, jax.Array]:
+        carry, outputs = program.chunk(carry, floats, data, index)
         return carry, outputs, _all_finite(carry)
 
-    # XLA's default on recent x86 is half the vector width; element-wise work gains up to 1.8 times.
-    wide = {"xla_cpu_prefer_vector_width": 512} if jax.default_backend() == "cpu" else None
     return Compiled(
         program,
-        jax.jit(_side_by_side(program.init, lanes, (0, 0))),
+        jax.jit(_side_by_side(program.init, lanes, (0, 0, None))),
         jax.jit(
-            _side_by_side(advance, lanes, (0, 0, None)), donate_argnums=0, compiler_options=wide
+            _side_by_side(advance, lanes, (0, 0, None, None)),
+            donate_argnums=0,
+            compiler_options=compiler_options(),
         ),
     )
+
+
+def compiler_options() -> dict[str, Any] | None:
+    # XLA's default on recent x86 is half the vector width; element-wise work gains up to 1.8 times.
+    return {"xla_cpu_prefer_vector_width": 512} if jax.default_backend() == "cpu" else None
 
 
 def _side_by_side(
@@ -89,94 +156,96 @@ def _all_finite(carry: Carry) -> jax.Array:
 
 
 def run_shard(shard: Shard, scratch: Path, checkpoint_seconds: float = 10.0) -> list[Row]:
-    """Run a shard, from its checkpoint if there is one, and return one row a cell.
+    """Run a shard, from its checkpoint if there is one, and return one row per cell.
 
-    Checkpoints and progress go to `scratch`; chunks are the same whether or not the run was
+    Checkpoints and progress go to `scratch`. Chunks are the same whether or not the run was
     interrupted, so the rows are too. A lane whose numbers stop being finite gives a row with
     status `diverged`; when all lanes have diverged the rest is skipped.
     """
-    first = shard.cells[0]
-    machine = compile_program(shard.program, first.method, first.static, shard.lanes)
-    program = machine.program
+    steps, floats = compiled(shard)
+    program, data, ids = steps.program, steps.program.data, [cell.id for cell in shard.cells]
     padded = shard.cells + (shard.cells[-1],) * (shard.lanes - len(shard.cells))
     keys = jnp.stack([cell_key(cell.experiment, cell.seed) for cell in padded])
-    floats = {name: jnp.array([cell.floats[name] for cell in padded]) for name in first.floats}
 
-    # Large networks have no room for a fresh start beside what a checkpoint restores.
-    shapes = jax.eval_shape(machine.start, keys, floats)
-    collected, died = _empty_outputs(machine, shapes, floats), np.zeros(shard.lanes, int)
+    # Large networks leave no memory for an initial state beside the restored one.
+    shapes = jax.eval_shape(steps.start, keys, floats, data)
+    collected, died = _empty_outputs(steps, shapes, floats), np.zeros(shard.lanes, int)
     path = scratch / f"{shard.id}.safetensors"
     done, (carry, collected, died) = load_checkpoint(path, (shapes, collected, died)) or (
         0,
-        (machine.start(keys, floats), collected, died),
+        (steps.start(keys, floats, data), collected, died),
     )
     collected, died = jax.tree.map(np.array, (collected, died))
-    beat = _Heartbeat(scratch / f"{shard.id}.progress", program.chunks)
+    progress = _Progress(scratch / f"{shard.id}.progress", program.chunks)
     saved, pause = time.monotonic(), checkpoint_seconds
     for index in range(done, program.chunks):
-        carry, outputs, alive = machine.advance(carry, floats, index)
+        carry, outputs, alive = steps.advance(carry, floats, data, index)
         for name, value in outputs.items():
             collected[name][:, index] = np.asarray(value)
         died = np.where((died == 0) & ~np.asarray(alive), index + 1, died)
         if died.all():
             break
-        beat(index + 1)
+        progress(index + 1)
         if time.monotonic() - saved >= pause and index + 1 < program.chunks:
             began = time.monotonic()
-            save_checkpoint(path, index + 1, (carry, collected, died))
+            save_checkpoint(path, index + 1, (carry, collected, died), ids)
             saved = time.monotonic()
             if checkpoint_seconds:  # at most 5% of the time
                 pause = max(checkpoint_seconds, 20 * (saved - began))
     rows = [
         _row(
-            cell, program, {name: value[lane] for name, value in collected.items()}, int(died[lane])
+            shard.work,
+            cell,
+            program,
+            {name: value[lane] for name, value in collected.items()},
+            int(died[lane]),
         )
         for lane, cell in enumerate(shard.cells)
     ]
-    if shard.keep and program.keepsake:
+    if shard.keep and program.learned:
         for lane, cell in enumerate(shard.cells):
             if not died[lane]:
-                learned = program.keepsake(jax.tree.map(lambda leaf, at=lane: leaf[at], carry))
-                save_checkpoint(keepsake_file(scratch.parent, cell), program.chunks, learned)
+                learned = program.learned(jax.tree.map(lambda leaf, at=lane: leaf[at], carry))
+                save_checkpoint(learned_file(scratch.parent, cell), program.chunks, learned)
     path.unlink(missing_ok=True)
-    beat.stop()
+    progress.stop()
     return rows
 
 
-def keepsake_file(folder: Path, cell: Cell) -> Path:
-    """Where what a run learned is kept, in the experiment's folder of the store."""
+def learned_file(folder: Path, cell: Cell) -> Path:
+    """Where the learned parameters of a run are kept, in the table's folder of the store."""
     return folder / "learned" / f"{cell.id}.safetensors"
 
 
-def load_keepsake(shard: Shard, path: Path) -> Any | None:
-    """What the first cell of a shard learned, from its file; None if there is none to use."""
-    cell = shard.cells[0]
-    program = compile_program(shard.program, cell.method, cell.static, shard.lanes).program
-    if program.keepsake is None:
+def load_learned(work: Work, cell: Cell, path: Path) -> Any | None:
+    """What a run learned, from its file; None without a usable file."""
+    steps, floats = compiled(Shard(work, (cell,), 1))
+    program, learned = steps.program, steps.program.learned
+    if learned is None:
         raise ValueError(f"{cell.experiment} keeps nothing of what {cell.method} learned")
-    keepsake = program.keepsake
+    scalars = {name: value[0] for name, value in floats.items()}
     like = jax.eval_shape(
-        lambda key: keepsake(
-            program.init(key, {n: jnp.float32(v) for n, v in cell.floats.items()})
-        ),
+        lambda key: learned(program.init(key, scalars, program.data)),
         cell_key(cell.experiment, cell.seed),
     )
     found = load_checkpoint(path, like)
     return found[1] if found else None
 
 
-def _empty_outputs(machine: Compiled, carry: Carry, floats: Floats) -> dict[str, np.ndarray]:
-    """Room for every lane's outputs of every chunk, NaN until filled."""
-    _, outputs, _ = jax.eval_shape(machine.advance, carry, floats, 0)
+def _empty_outputs(steps: Compiled, carry: Carry, floats: Floats) -> dict[str, np.ndarray]:
+    """Arrays for every lane's outputs of every chunk, NaN until filled."""
+    _, outputs, _ = jax.eval_shape(steps.advance, carry, floats, steps.program.data, 0)
     room = {}
     for name, leaf in outputs.items():
         fill = np.nan if np.issubdtype(leaf.dtype, np.floating) else 0
         lanes, *rest = leaf.shape
-        room[name] = np.full((lanes, machine.program.chunks, *rest), fill, leaf.dtype)
+        room[name] = np.full((lanes, steps.program.chunks, *rest), fill, leaf.dtype)
     return room
 
 
-def _row(cell: Cell, program: Program, outputs: dict[str, np.ndarray], died: int) -> Row:
+def _row(
+    work: Work, cell: Cell, program: Program, outputs: dict[str, np.ndarray], died: int
+) -> Row:
     columns: Row = {}
     for name, value in program.finish(outputs).items():
         value = np.asarray(value)
@@ -193,28 +262,26 @@ def _row(cell: Cell, program: Program, outputs: dict[str, np.ndarray], died: int
         "method": cell.method,
         "hyper": json.dumps(cell.hyper, sort_keys=True),
         "seed": cell.seed,
+        "setting": cell.setting,
+        "revision": cell.revision,
         "status": "diverged" if died else "ok",
         "reason": reason,
         **program.contract,
-        "versions": _versions(),
+        **machine(),
+        **({"source": work.source} if work.source else {}),
         **columns,
     }
 
 
-@lru_cache
-def _versions() -> str:
-    return f"elephant-nn {version('elephant-nn')}, jax {jax.__version__}"
-
-
-class _Heartbeat:
-    """Tells whoever waits how far a long shard is: a fraction in a small file, once a second."""
+class _Progress:
+    """Writes the finished fraction of a shard into a small file, once per second."""
 
     def __init__(self, path: Path, chunks: int):
         self.path, self.chunks, self.last = path, chunks, time.monotonic()
 
     def __call__(self, chunk: int) -> None:
         if time.monotonic() - self.last >= 1:
-            with contextlib.suppress(OSError):  # a missing number is no reason to stop
+            with contextlib.suppress(OSError):  # progress is not worth a failure
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 self.path.write_text(f"{chunk / self.chunks:.4f}")
             self.last = time.monotonic()

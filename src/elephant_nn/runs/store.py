@@ -1,13 +1,14 @@
-"""The store: a folder of Parquet files, one a shard, one row a run.
+"""The store: a folder of Parquet files, one per shard, one row per run.
 
-    <out>/<experiment>/rows/<shard>-<checksum>.parquet
+    <out>/<table>/rows/<shard>-<checksum>.parquet
 
-The name carries the checksum of the content, so a damaged file is noticed before it is believed.
-Rows are keyed by their cell's id: the same run stored twice is read once.
+A file's name contains the checksum of its content, so damage is detected on reading. Rows are keyed
+by the id of their cell: a run that is stored twice is read once.
 """
 
 import hashlib
 import io
+import json
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 import polars as pl
 
 from elephant_nn.files import StorageError, StoreWarning, set_aside, write_whole
+from elephant_nn.runs.cells import setting_id
 
 Row = dict[str, Any]
 
@@ -32,7 +34,7 @@ def write_rows(folder: Path, shard: str, rows: Sequence[Row]) -> Path:
 
 
 def read_rows(folder: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """All rows of a folder, each cell once; unreadable files are set aside with a `StoreWarning`.
+    """All rows of a folder, one per cell; damaged files are set aside with a `StoreWarning`.
 
     An empty or absent folder gives an empty frame.
     """
@@ -53,12 +55,42 @@ def read_rows(folder: Path, columns: Sequence[str] | None = None) -> pl.DataFram
             wanted = None if columns is None else [name for name in columns if name in schema]
             frames.append(pl.read_parquet(io.BytesIO(content), columns=wanted))
         except pl.exceptions.PolarsError:
-            warnings.warn(set_aside(path, "is not a table"), StoreWarning, stacklevel=2)
+            warnings.warn(set_aside(path, "is not a Parquet file"), StoreWarning, stacklevel=2)
     if not frames:
         return pl.DataFrame()
-    return pl.concat(frames, how="diagonal_relaxed").unique(
-        "cell", keep="first", maintain_order=True
-    )
+    return with_settings(merge(frames)) if columns is None else merge(frames)
+
+
+def merge(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """All rows, one per cell: the first."""
+    rows = pl.concat([frame for frame in frames if frame.height], how="diagonal_relaxed")
+    return rows.unique("cell", keep="first", maintain_order=True)
+
+
+def with_settings(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add the columns `setting` and `revision`, which older rows lack."""
+    if not {"experiment", "method", "hyper"} <= set(rows.columns):
+        return rows
+    revision = pl.col("revision").fill_null(0) if "revision" in rows.columns else pl.lit(0)
+    rows = rows.with_columns(revision.cast(pl.Int64).alias("revision"))
+    columns = ("experiment", "method", "hyper", "revision")
+    ids = {
+        key: setting_id(key[0], key[1], json.loads(key[2]), key[3])
+        for key in rows.select(columns).unique().iter_rows()
+    }
+    found = [ids[key] for key in rows.select(columns).iter_rows()]
+    return rows.with_columns(pl.Series("setting", found))
+
+
+def drop_rows(folder: Path, cells: Sequence[str], but: Path) -> None:
+    """Remove the rows of these cells from all files but one."""
+    for path in _files(folder):
+        rows = pl.read_parquet(path) if path != but else pl.DataFrame({"cell": []})
+        rest = rows.filter(~pl.col("cell").is_in(list(cells)))
+        if rest.height < rows.height:
+            if rest.height:
+                write_rows(folder, path.stem.rpartition("-")[0], rest.to_dicts())
+            path.unlink()
 
 
 def done_cells(folder: Path) -> set[str]:

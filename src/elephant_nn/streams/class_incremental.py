@@ -1,9 +1,8 @@
-"""Class-incremental streams: a few classes at a time, one head, no boundaries told."""
+"""Class-incremental streams: a few classes at a time, one head, no task boundaries."""
 
 import numbers
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import jax
@@ -13,21 +12,43 @@ from jaxtyping import Array, Int, Key
 
 from elephant_nn.data.dataset import Dataset
 from elephant_nn.learners.learner import Contract
-from elephant_nn.streams.stream import Stream
+from elephant_nn.streams.stream import Order, Scaling, Stream, laps, shuffled
 
-SCALINGS = ("unit", "standard", "none")
+SCALINGS = ("unit", "standard", "features", "none")
 CUTS = ("task", "stream")
+ORDERS = ("tasks", "shuffled")
 
 
 @dataclass(frozen=True)
 class Tasks:
-    """Which classes come together, in which order, and when each task's batches end.
+    """The classes of each task, and the number of batches after which it ends.
 
-    Known to whoever measures; the learner never sees it.
+    For evaluation only; learners do not see it.
     """
 
     classes: tuple[tuple[int, ...], ...]
     ends: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ClassOrder:
+    """An order: one group of classes after another, the samples of each group shuffled.
+
+    `sizes` is the number of samples per group, `kept` how many of them each pass shows.
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+    sizes: tuple[int, ...]
+    kept: tuple[int, ...]
+    passes: int = 1
+
+    def __call__(self, key: Key[Array, ""], y: Array) -> Int[Array, " m"]:
+        parts = []
+        for i, group in enumerate(self.groups):
+            rows = jnp.flatnonzero(jnp.isin(y, jnp.array(group)), size=self.sizes[i])
+            chosen = laps(jax.random.fold_in(key, i), self.sizes[i], self.kept[i], self.passes)
+            parts.append(rows.astype(jnp.int32)[chosen])
+        return jnp.concatenate(parts)
 
 
 def class_incremental(
@@ -38,24 +59,29 @@ def class_incremental(
     batch_size: int = 125,
     scaling: str = "unit",
     cut: str = "task",
+    order: str = "tasks",
     passes: int = 1,
     task_boundary: bool = False,
     class_statistics: bool = False,
+    rows: Int[np.ndarray, " n"] | None = None,
 ) -> tuple[Stream, Tasks]:
-    """The stream and its tasks: all samples of the first classes, shuffled, then the next, ...
+    """A stream of the shuffled samples of the first classes, then of the next, and so on.
 
     Args:
-        class_order: a permutation of the classes; default: the natural order. By name, where
-            there are names: `[dataset.names.index(name) for name in ...]`.
-        scaling: bytes of pictures divided by 255 and other numbers by the largest magnitude in the
-            training data, so that pixels are in [0, 1] ("unit"); every channel or feature with mean
-            0 and deviation 1 over the training data ("standard"); or as they are ("none").
+        class_order: a permutation of the classes; default: the natural order. By name, if there
+            are names: `[dataset.names.index(name) for name in ...]`.
+        scaling: "unit" divides image bytes by 255, and other numbers by the largest magnitude in
+            the training data, so that pixels are in [0, 1]; "standard" gives every channel of
+            images, or every feature, mean 0 and standard deviation 1 over the training data;
+            "features" does so for every pixel of images, too; "none" changes nothing.
         cut: drop the incomplete batch of every task ("task"), or let batches straddle tasks and
             drop only the last ("stream").
-        passes: how often each task is shown before the next one comes.
-        task_boundary: whether learners that need boundaries are granted them. They are not in the
-            stream: such a learner counts its batches, and is built with `tasks.ends`.
-        class_statistics: whether learners that keep sums by class are granted that.
+        order: "tasks", or "shuffled" for the same samples in random order.
+        passes: number of passes over each task before the next one.
+        task_boundary: whether learners may know task boundaries. They are not part of the stream:
+            such a learner counts batches and is built with `tasks.ends`.
+        class_statistics: whether learners may keep statistics per class.
+        rows: the rows of the training data to show; default: all.
     """
     _check_dataset(dataset)
     for name, count in (
@@ -67,55 +93,52 @@ def class_incremental(
             raise ValueError(
                 f"class_incremental: {name} must be a whole number, 1 or more, got {count}"
             )
-    order = _order(class_order, dataset.classes)
+    label_order = _label_order(class_order, dataset.classes)
     if classes_per_task > dataset.classes:
         raise ValueError(
             "class_incremental: classes_per_task must be between 1 and the "
             f"{dataset.classes} classes, got {classes_per_task}"
         )
-    for name, value, choice in (("scaling", scaling, SCALINGS), ("cut", cut, CUTS)):
+    for name, value, choice in (
+        ("scaling", scaling, SCALINGS),
+        ("cut", cut, CUTS),
+        ("order", order, ORDERS),
+    ):
         if value not in choice:
             raise ValueError(f"class_incremental: {name} must be one of {choice}, got {value!r}")
-    starts = range(0, len(order), classes_per_task)
-    classes = tuple(tuple(order[start : start + classes_per_task]) for start in starts)
-    rows = [np.flatnonzero(np.isin(dataset.y_train, group)) for group in classes]
-    kept = [len(r) // batch_size * batch_size if cut == "task" else len(r) for r in rows]
+    labels = np.asarray(dataset.y_train) if rows is None else np.asarray(dataset.y_train)[rows]
+    counts = np.bincount(labels, minlength=dataset.classes)
+    starts = range(0, len(label_order), classes_per_task)
+    groups = tuple(tuple(label_order[start : start + classes_per_task]) for start in starts)
+    sizes = [int(counts[list(group)].sum()) for group in groups]
+    kept = [size // batch_size * batch_size if cut == "task" else size for size in sizes]
     if sum(kept) * passes < batch_size or (cut == "task" and min(kept) == 0):
-        what, size = (
-            ("smallest task", min(map(len, rows))) if cut == "task" else ("data", sum(kept))
-        )
+        what, size = ("smallest task", min(sizes)) if cut == "task" else ("data", sum(kept))
         raise ValueError(
             f"class_incremental: batch_size={batch_size} is larger than the {what}, {size} "
-            "samples; choose a smaller one, or more classes a task"
+            "samples; choose a smaller one, or more classes per task"
         )
     ends = np.cumsum(kept) * passes // batch_size
-    transform = _scaling(dataset, scaling)
-
-    def in_tasks(key: Key[Array, ""], n: int) -> Int[Array, " m"]:
-        del n
-        parts = []
-        for task, (group, size) in enumerate(zip(rows, kept, strict=True)):
-            shuffle = partial(_shuffle, jax.random.fold_in(key, task), len(group), size)
-            chosen = jax.lax.map(shuffle, jnp.arange(passes)).reshape(-1)
-            parts.append(jnp.asarray(group, jnp.int32)[chosen])
-        return jnp.concatenate(parts)
-
+    by_task = ClassOrder(groups, tuple(sizes), tuple(kept), passes)
+    arrangement: Order = by_task if order == "tasks" else shuffled
+    x, y, test_x, test_y = map(jnp.asarray, dataset.parts.values())
     stream = Stream(
-        jnp.asarray(dataset.x_train),
-        jnp.asarray(dataset.y_train),
-        jnp.asarray(dataset.x_test),
-        jnp.asarray(dataset.y_test),
-        batch_size,
-        in_tasks,
-        Contract(passes=passes, task_boundary=task_boundary, class_statistics=class_statistics),
+        x,
+        y,
+        test_x,
+        test_y,
+        batch_size=batch_size,
+        order=arrangement,
+        contract=Contract(passes, task_boundary, class_statistics),
         shown=sum(kept) * passes,
-        transform=transform,
+        transform=_scaling(dataset, scaling, rows),
         classes=dataset.classes,
+        rows=None if rows is None else jnp.asarray(rows),
     )
-    return stream, Tasks(classes, tuple(int(end) for end in ends))
+    return stream, Tasks(groups, tuple(int(end) for end in ends))
 
 
-def _order(class_order: object, classes: int) -> list[int]:
+def _label_order(class_order: object, classes: int) -> list[int]:
     natural = list(range(classes))
     if class_order is None:
         return natural
@@ -123,17 +146,17 @@ def _order(class_order: object, classes: int) -> list[int]:
     whole = all(isinstance(label, numbers.Integral) for label in order)
     if not whole or sorted(order) != natural:
         raise ValueError(
-            f"class_incremental: class_order must name each class from 0 to {classes - 1} once, "
-            f"one after another, got {order}"
+            f"class_incremental: class_order must list each class from 0 to {classes - 1} once, "
+            f"got {order}"
         )
     return [int(label) for label in order]
 
 
 def _check_dataset(dataset: object) -> None:
-    """For data sets made by hand; `from_arrays` and `load` give none that fail this."""
+    """Check a data set built by hand; those of `from_arrays` and `load` always pass."""
     if not isinstance(dataset, Dataset):
         raise TypeError(
-            f"class_incremental: needs a data set, got {type(dataset).__name__}; load(name) or "
+            f"class_incremental: expected a Dataset, got {type(dataset).__name__}; load(name) or "
             "from_arrays(...) makes one"
         )
     parts = {name: np.shape(part) for name, part in dataset.parts.items()}
@@ -143,7 +166,7 @@ def _check_dataset(dataset: object) -> None:
         or parts["x_train"][1:] != parts["x_test"][1:]
     ):
         raise ValueError(
-            "class_incremental: samples must be alike and have one label each, got shapes "
+            "class_incremental: samples must have equal shapes and one label each, got shapes "
             f"{', '.join(f'{name} {shape}' for name, shape in parts.items())}"
         )
     labels = dataset.y_train
@@ -155,10 +178,10 @@ def _check_dataset(dataset: object) -> None:
         and np.isin(dataset.y_test, labels).all()
     ):
         raise ValueError(
-            "class_incremental: labels must be whole numbers from 0 on, every one of them in the "
-            f"training data, got {np.unique(labels)[:8].tolist()} in it and "
+            "class_incremental: labels must be whole numbers from 0 on, each of them in the "
+            f"training data, got {np.unique(labels)[:8].tolist()} in the training data and "
             f"{np.unique(dataset.y_test)[:8].tolist()} in the test data; "
-            "from_arrays numbers any labels so"
+            "from_arrays numbers any labels"
         )
     for part, x in (("x_train", dataset.x_train), ("x_test", dataset.x_test)):
         if x.dtype.kind == "f" and not np.isfinite(x).all():
@@ -167,19 +190,23 @@ def _check_dataset(dataset: object) -> None:
             )
 
 
-def _shuffle(key: Key[Array, ""], n: int, size: int, lap: Int[Array, ""]) -> Int[Array, " size"]:
-    return jax.random.permutation(jax.random.fold_in(key, lap), n)[:size]
-
-
-def _scaling(dataset: Dataset, scaling: str) -> Callable[[Array], Array]:
+def _scaling(dataset: Dataset, scaling: str, rows: np.ndarray | None) -> Scaling:
+    if scaling == "none":
+        return Scaling()
+    image_bytes = dataset.x_train.dtype == np.uint8 and dataset.x_train.ndim == 4
+    if scaling == "unit" and image_bytes:
+        return Scaling(255.0)
+    x = np.asarray(dataset.x_train)
+    x = x if rows is None else x[rows]
     if scaling == "unit":
-        bytes_of_pictures = dataset.x_train.dtype == np.uint8 and dataset.x_train.ndim == 4
-        top = 255.0 if bytes_of_pictures else float(np.abs(dataset.x_train).max())
-        return lambda x: x.astype(jnp.float32) / (top or 1.0)
-    if scaling == "standard":
-        axes = tuple(range(dataset.x_train.ndim - 1))
-        mean = dataset.x_train.mean(axes, dtype=np.float64).astype(np.float32)
-        deviation = dataset.x_train.std(axes, dtype=np.float64).astype(np.float32)
-        deviation = np.where(deviation > 0, deviation, 1.0)  # what never varied stays as it is
-        return lambda x: (x.astype(jnp.float32) - mean) / deviation
-    return lambda x: x.astype(jnp.float32)
+        return Scaling(float(np.abs(x).max()) or 1.0)
+    axes = 0 if scaling == "features" else tuple(range(x.ndim - 1))
+    mean = x.mean(axes, dtype=np.float64).astype(np.float32)
+    deviation = x.std(axes, dtype=np.float64).astype(np.float32)
+    deviation = np.where(deviation > 0, deviation, 1.0)  # a constant channel is only centred
+    return Scaling(_tuples(deviation.tolist()), _tuples(mean.tolist()))
+
+
+def _tuples(values: Any) -> Any:
+    """Nested lists as nested tuples, which are hashable."""
+    return tuple(map(_tuples, values)) if isinstance(values, list) else values

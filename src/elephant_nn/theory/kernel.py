@@ -1,8 +1,8 @@
-r"""The neural tangent kernel, and local elasticity as numbers.
+r"""The neural tangent kernel, and measures of local elasticity.
 
 A small gradient step on one sample $(x_t, y_t)$ moves the output at x by
 $-\alpha\, L'(f(x_t))\, \langle \nabla f(x), \nabla f(x_t) \rangle$. The inner product is the
-kernel: where it is zero, nothing is forgotten.
+kernel: where it is zero, the output stays.
 """
 
 from collections.abc import Callable
@@ -21,13 +21,13 @@ from elephant_nn.nn.networks import Network, Params
 def ntk(
     network: Network, params: Params, x: Float[Array, "n ..."], x_t: Float[Array, "..."]
 ) -> Float[Array, "n ..."]:
-    """Kernel between every row of `x` and `x_t`, exact, by autodiff in both directions.
+    """Exact kernel between every row of `x` and `x_t`, by forward- and reverse-mode autodiff.
 
     `x_t` is one input (the shape of `x[0]`) or a batch of m inputs. For a network with one output
-    the result has shape (n,) or (n, m); with k outputs, (n, k, k) or (n, m, k, k): output at x
-    first. Costs one backward pass a row of x_t and output, and one forward pass over all of x for
-    each: no gradient is stored for a row of x, and rows go through in blocks, so thousands fit in
-    one call.
+    the result has shape (n,) or (n, m); with k outputs, (n, k, k) or (n, m, k, k), outputs at x
+    first. Takes one backward pass per row and output of x_t, and for each of them one forward pass
+    over x. Gradients at the rows of x are not stored and rows are processed in blocks, so x may
+    have thousands of rows.
     """
     if x_t.ndim == x.ndim - 1:
         return _ntk(network, params, x, x_t[None])[:, 0]
@@ -44,9 +44,11 @@ def _ntk(network: Network, params: Params, x: Array, x_t: Array) -> Array:
     def column(point: Array) -> Array:
         out, pull_back = jax.vjp(lambda p: network.apply(p, point[None])[0], params)
         gradients = jax.vmap(lambda e: pull_back(e)[0])(jnp.eye(out.shape[0], dtype=out.dtype))
-        at = lambda p: jax.lax.map(lambda row: network.apply(p, row[None])[0], x, batch_size=32)
-        everywhere = lambda g: jax.jvp(at, (params,), (g,))[1]
-        return jax.vmap(everywhere, out_axes=-1)(gradients)
+        outputs = lambda p: jax.lax.map(
+            lambda row: network.apply(p, row[None])[0], x, batch_size=32
+        )
+        products = lambda g: jax.jvp(outputs, (params,), (g,))[1]
+        return jax.vmap(products, out_axes=-1)(gradients)
 
     kernel = jnp.moveaxis(jax.lax.map(column, x_t), 0, 1)
     return kernel[..., 0, 0] if kernel.shape[-1] == 1 else kernel
@@ -55,7 +57,7 @@ def _ntk(network: Network, params: Params, x: Array, x_t: Array) -> Array:
 def ntk_closed_form(
     params: Params, activation: Activation, x: Float[Array, "n d"], x_t: Float[Array, " d"]
 ) -> Float[Array, " n"]:
-    r"""Kernel of a network with one hidden layer, one output and no output bias, by formula.
+    r"""Closed form for a network with one hidden layer, one output and no output bias.
 
     $$\sigma(z)\cdot\sigma(z_t) + (x \cdot x_t + 1) \sum_j u_j^2\, \sigma'(z_j)\, \sigma'(z_{t,j})$$
 
@@ -73,8 +75,8 @@ def ntk_as_printed(
 
     $$\sigma(z)\cdot\sigma(z_t) + u^\top u\,(x \cdot x_t + 1)\, \sigma'(z)\cdot\sigma'(z_t)$$
 
-    Right only for one hidden unit, or where no unit has a slope at both inputs; for m units the
-    second term comes out about m times too large.
+    Correct only for one hidden unit, or where no unit has a slope at both inputs; for m units the
+    second term is about m times too large.
     """
     values, slopes, inputs, u = _one_layer_terms(params, activation, x, x_t)
     return values + inputs * (u @ u) * slopes.sum(-1)
@@ -106,14 +108,14 @@ def kernel_radius(
     kernel: ArrayLike,
     level: float = 0.1,
 ) -> float:
-    """How far an update reaches: the distance beyond which |kernel| is below `level` of its peak.
+    """The reach of an update: the distance beyond which |kernel| is below `level` of its peak.
 
-    Measured at the given inputs: the largest distance from `x_t` of a row of `x` where the
-    normalised kernel is still at or above `level`. Small means locally elastic.
+    It is the largest distance between `x_t` and a row of `x` at which the normalised kernel is at
+    least `level`. A small radius means local elasticity.
     """
     if not 0 < level <= 1:
         raise ValueError(
-            f"kernel_radius: level is a share of the peak, above 0, up to 1, got {level}"
+            f"kernel_radius: level is a fraction of the peak, above 0, up to 1, got {level}"
         )
     x, x_t, kernel = (np.asarray(v) for v in (x, x_t, kernel))
     if not np.isfinite(kernel).all():
@@ -133,7 +135,7 @@ def update_effect(
 ) -> Float[Array, "n out"]:
     """Change of the output at every row of `x` caused by one SGD step on one sample (x_t, y_t).
 
-    What the kernel predicts to first order, measured.
+    The kernel predicts it to first order.
     """
     x_t, y_t = sample
     gradient = jax.grad(lambda p: loss(network.apply(p, x_t[None])[0], y_t))(params)

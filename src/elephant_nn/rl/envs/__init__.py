@@ -1,1 +1,1 @@
-"""The four tasks as pure functions, and what an environment is."""
+"""The four tasks as pure functions."""

@@ -6,8 +6,22 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from elephant_nn.rl.envs.drawing import GREEN, LINE, RED, SCALE, WHITE, Picture, blank, box
-from elephant_nn.rl.envs.environment import Environment, Transition, pixel, whole
+from elephant_nn.rl.envs.drawing import (
+    DARK,
+    GREEN,
+    RED,
+    SCALE,
+    WHITE,
+    Frame,
+    blank_frame,
+    draw_rectangle,
+)
+from elephant_nn.rl.envs.environment import (
+    Environment,
+    Transition,
+    round_to_pixel,
+    uniform_to_int,
+)
 
 SIDE, FRUIT, PADDLE = 64, 4, 13
 PADDLE_Y = 58
@@ -15,7 +29,7 @@ _PUSH, _FRICTION, _FALL = 1.344, 0.9, 64 * 0.00095 * 1000 / 30
 
 
 class CatcherState(NamedTuple):
-    """Centres of the paddle and the fruit on whole pixels; the paddle's velocity is finer."""
+    """Positions are centres, in whole pixels. The velocity is not rounded."""
 
     x: Int[Array, ""]
     velocity: Float[Array, ""]
@@ -25,33 +39,39 @@ class CatcherState(NamedTuple):
     time: Int[Array, ""]
 
 
-def catcher(cap: int = 2000, *, truncating: bool = False) -> Environment:
-    """+1 for a fruit caught, -1 for one missed, -5 more with the last of three lives.
+def catcher(max_steps: int = 2000, *, truncate_pixels: bool = False) -> Environment:
+    """Create Catcher.
 
-    Actions: left, right, nothing. Positions are rounded to whole pixels, half away from zero, as
-    pygame 2.3 and later do; `truncating` cuts them off, as pygame up to 2.2 did, which makes the
-    game slightly easier. Observations: paddle, its velocity, fruit, scaled to about [-1, 1].
+    Rewards: +1 per fruit caught and -1 per fruit missed; the loss of the third and last life costs
+    5 more. Actions: left, right, nothing. Observations: position and velocity of the paddle,
+    position of the fruit, scaled to about [-1, 1].
+
+    Args:
+        max_steps: steps after which an episode is truncated.
+        truncate_pixels: round positions toward zero, as pygame before 2.3 does. This makes the
+            game slightly easier. By default they are rounded half away from zero, as pygame does
+            since 2.3.
     """
-    to_pixel = partial(pixel, truncating=truncating)
+    to_pixel = partial(round_to_pixel, truncate=truncate_pixels)
 
-    def fruit(draws: Array) -> tuple[Array, Array]:
-        return 8 + 4 * whole(draws[0], 12), -4 - 4 * whole(draws[1], 7)
+    def new_fruit(uniforms: Array) -> tuple[Array, Array]:
+        return 8 + 4 * uniform_to_int(uniforms[0], 12), -4 - 4 * uniform_to_int(uniforms[1], 7)
 
-    def begin(draws: Array) -> CatcherState:
+    def start(uniforms: Array) -> CatcherState:
         zero = jnp.int32(0)
         return CatcherState(
-            to_pixel(jnp.float32(25.5)), jnp.float32(0), *fruit(draws), zero + 3, zero
+            to_pixel(jnp.float32(25.5)), jnp.float32(0), *new_fruit(uniforms), zero + 3, zero
         )
 
-    def advance(state: CatcherState, action: Array, draws: Array) -> Transition:
+    def advance(state: CatcherState, action: Array, uniforms: Array) -> Transition:
         missed = state.fruit_y >= SIDE
-        new_x, new_y = fruit(draws[:2])
+        new_x, new_y = new_fruit(uniforms[:2])
         fruit_x = jnp.where(missed, new_x, state.fruit_x)
         fruit_y = jnp.where(missed, new_y, state.fruit_y)
         lives = state.lives - missed
         apart = fruit_x - state.x
         caught = (apart >= -7) & (apart <= 8) & (fruit_y >= 56) & (fruit_y <= 61)
-        # A fruit that has just come is above the picture, so it is not caught: one draw will do.
+        # A new fruit is above the screen and cannot be caught, so one draw is enough per step.
         fruit_x = jnp.where(caught, new_x, fruit_x)
         fruit_y = jnp.where(caught, new_y, fruit_y)
 
@@ -63,10 +83,11 @@ def catcher(cap: int = 2000, *, truncating: bool = False) -> Environment:
         x = to_pixel(jnp.where(low, 0.0, jnp.where(high, 51.0, x)))
         fruit_y = to_pixel(fruit_y + _FALL)
 
-        over = lives <= 0
-        reward = caught.astype(jnp.float32) - missed - 5.0 * over
+        terminated = lives <= 0
+        reward = caught.astype(jnp.float32) - missed - 5.0 * terminated
         new = CatcherState(x, velocity, fruit_x, fruit_y, lives, state.time + 1)
-        return Transition(new, observe(new), reward, over, ~over & (new.time >= cap))
+        truncated = ~terminated & (new.time >= max_steps)
+        return Transition(new, observe(new), reward, terminated, truncated)
 
     def observe(state: CatcherState) -> Array:
         return jnp.stack(
@@ -78,15 +99,26 @@ def catcher(cap: int = 2000, *, truncating: bool = False) -> Environment:
             ]
         ).astype(jnp.float32)
 
-    bounds = ((-1.0, -2.0, -1.0, -2.0), (1.0, 2.0, 1.0, 2.0))
-    return Environment("catcher", begin, advance, observe, 3, 4, cap, 2, 2, bounds, draw_catcher)
+    return Environment(
+        name="catcher",
+        start=start,
+        advance=advance,
+        observe=observe,
+        actions=3,
+        size=4,
+        max_steps=max_steps,
+        reset_uniforms=2,
+        step_uniforms=2,
+        bounds=((-1.0, -2.0, -1.0, -2.0), (1.0, 2.0, 1.0, 2.0)),
+        render=_render,
+    )
 
 
-def draw_catcher(state: CatcherState) -> Picture:
-    picture = blank(64 * SCALE, 64 * SCALE, LINE)
+def _render(state: CatcherState) -> Frame:
+    frame = blank_frame(SIDE * SCALE, SIDE * SCALE, DARK)
     x, fruit_x, fruit_y = int(state.x), int(state.fruit_x), int(state.fruit_y)
-    box(picture, fruit_x - FRUIT / 2, fruit_y - FRUIT / 2, FRUIT, FRUIT, RED)
-    box(picture, x - PADDLE // 2, PADDLE_Y - 1, PADDLE, 3, WHITE)
+    draw_rectangle(frame, fruit_x - FRUIT / 2, fruit_y - FRUIT / 2, FRUIT, FRUIT, RED)
+    draw_rectangle(frame, x - PADDLE // 2, PADDLE_Y - 1, PADDLE, 3, WHITE)
     for life in range(int(state.lives)):
-        box(picture, 2 + 4 * life, 2, 2, 2, GREEN)
-    return picture
+        draw_rectangle(frame, 2 + 4 * life, 2, 2, 2, GREEN)
+    return frame

@@ -1,4 +1,4 @@
-"""MountainCar and Acrobot: the dynamics of Gymnasium's MountainCar-v0 and Acrobot-v1."""
+"""MountainCar and Acrobot, with the dynamics of Gymnasium's MountainCar-v0 and Acrobot-v1."""
 
 from typing import NamedTuple
 
@@ -8,18 +8,18 @@ from jaxtyping import Array, Float, Int
 
 from elephant_nn.rl.envs.drawing import (
     BLUE,
+    DARK,
     GREEN,
     GROUND,
-    LINE,
     RED,
     SCALE,
     SKY,
     YELLOW,
-    Picture,
-    bar,
-    blank,
-    box,
-    disc,
+    Frame,
+    blank_frame,
+    draw_circle,
+    draw_line,
+    draw_rectangle,
 )
 from elephant_nn.rl.envs.environment import Environment, Transition
 
@@ -30,98 +30,131 @@ class MountainCarState(NamedTuple):
     time: Int[Array, ""]
 
 
-def mountain_car(cap: int = 1000) -> Environment:
-    """Drive an underpowered car up a hill by swinging: actions left, nothing, right; -1 a step.
+def mountain_car(max_steps: int = 1000) -> Environment:
+    """Create MountainCar: drive an underpowered car up a hill by swinging back and forth.
 
-    Gymnasium truncates after 200 steps; the paper gives 1000.
+    The reward is -1 per step. Actions: left, nothing, right. Observations: position and velocity.
+
+    Args:
+        max_steps: steps after which an episode is truncated. Gymnasium's default is 200, the
+            paper's is 1000.
     """
 
-    def begin(draws: Array) -> MountainCarState:
-        start = -0.6 + 0.2 * draws[0]
-        return MountainCarState(start, jnp.zeros_like(start), jnp.int32(0))
+    def start(uniforms: Array) -> MountainCarState:
+        position = -0.6 + 0.2 * uniforms[0]
+        return MountainCarState(position, jnp.zeros_like(position), jnp.int32(0))
 
-    def advance(state: MountainCarState, action: Array, draws: Array) -> Transition:
+    def advance(state: MountainCarState, action: Array, uniforms: Array) -> Transition:
         push, slope = (action - 1) * 0.001, -0.0025 * jnp.cos(3 * state.position)
         velocity = jnp.clip(state.velocity + push + slope, -0.07, 0.07)
         position = jnp.clip(state.position + velocity, -1.2, 0.6)
         velocity = jnp.where((position <= -1.2) & (velocity < 0), 0.0, velocity)
         new = MountainCarState(position, velocity, state.time + 1)
-        there = (position >= 0.5) & (velocity >= 0)
-        late = ~there & (new.time >= cap)
-        return Transition(new, observe(new), jnp.float32(-1), there, late)
+        terminated = (position >= 0.5) & (velocity >= 0)
+        truncated = ~terminated & (new.time >= max_steps)
+        return Transition(new, observe(new), jnp.float32(-1), terminated, truncated)
 
     def observe(state: MountainCarState) -> Array:
         return jnp.stack([state.position, state.velocity])
 
-    bounds = ((-1.2, -0.07), (0.6, 0.07))
     return Environment(
-        "mountain-car", begin, advance, observe, 3, 2, cap, 1, 0, bounds, draw_mountain_car
+        name="mountain-car",
+        start=start,
+        advance=advance,
+        observe=observe,
+        actions=3,
+        size=2,
+        max_steps=max_steps,
+        reset_uniforms=1,
+        step_uniforms=0,
+        bounds=((-1.2, -0.07), (0.6, 0.07)),
+        render=_render_mountain_car,
     )
 
 
-def draw_mountain_car(state: MountainCarState) -> Picture:
+def _render_mountain_car(state: MountainCarState) -> Frame:
     width, height = 480, 320
-    picture = blank(height, width, SKY)
-    across = lambda position: (position + 1.2) / 1.8 * width
-    up = lambda position: height * (0.82 - 0.30 * (np.sin(3 * position) + 0.6))
-    places = -1.2 + 1.8 * np.arange(width) / width
-    rows = np.arange(height)[:, None]
-    picture[rows >= up(places)] = GROUND
-    bar(picture, np.array([across(0.5), up(0.5)]), np.array([across(0.5), up(0.5) - 45]), 2, LINE)
-    box(picture, across(0.5) / SCALE, (up(0.5) - 45) / SCALE, 4, 2.5, RED)
+    frame = blank_frame(height, width, SKY)
+    column = lambda position: (position + 1.2) / 1.8 * width
+    row = lambda position: height * (0.82 - 0.30 * (np.sin(3 * position) + 0.6))
+    positions = -1.2 + 1.8 * np.arange(width) / width
+    frame[np.arange(height)[:, None] >= row(positions)] = GROUND
+    flag_x, flag_y = column(0.5), row(0.5)
+    draw_line(frame, np.array([flag_x, flag_y]), np.array([flag_x, flag_y - 45]), 2, DARK)
+    draw_rectangle(frame, flag_x / SCALE, (flag_y - 45) / SCALE, 4, 2.5, RED)
     position = float(state.position)
-    x, y = across(position), up(position) - 12
-    disc(picture, x - 9, y + 7, 6, LINE)
-    disc(picture, x + 9, y + 7, 6, LINE)
-    bar(picture, np.array([x - 11, y]), np.array([x + 11, y]), 7, BLUE)
-    return picture
+    x, y = column(position), row(position) - 12
+    draw_circle(frame, x - 9, y + 7, 6, DARK)
+    draw_circle(frame, x + 9, y + 7, 6, DARK)
+    draw_line(frame, np.array([x - 11, y]), np.array([x + 11, y]), 7, BLUE)
+    return frame
 
 
 class AcrobotState(NamedTuple):
     angles: Float[Array, " 2"]
-    speeds: Float[Array, " 2"]
+    velocities: Float[Array, " 2"]
     time: Int[Array, ""]
 
 
-def acrobot(cap: int = 500) -> Environment:
-    """Swing the tip of a two-link arm above a line by a torque on the elbow; -1 a step until then.
+def acrobot(max_steps: int = 500) -> Environment:
+    """Create Acrobot: swing the tip of a two-link arm above a line by a torque on the elbow.
 
-    The dynamics are those of Sutton and Barto's book, one Runge-Kutta step of 0.2 s an action.
+    The reward is -1 per step and 0 at the goal. Actions: torque -1, 0, 1. Observations: cosine and
+    sine of both angles, both angular velocities. The dynamics are those of Sutton and Barto's
+    book, integrated by one Runge-Kutta step of 0.2 s per action.
+
+    Args:
+        max_steps: steps after which an episode is truncated.
     """
 
-    def begin(draws: Array) -> AcrobotState:
-        start = -0.1 + 0.2 * draws
-        return AcrobotState(start[:2], start[2:], jnp.int32(0))
+    def start(uniforms: Array) -> AcrobotState:
+        values = -0.1 + 0.2 * uniforms
+        return AcrobotState(values[:2], values[2:], jnp.int32(0))
 
-    def advance(state: AcrobotState, action: Array, draws: Array) -> Transition:
+    def advance(state: AcrobotState, action: Array, uniforms: Array) -> Transition:
         torque = (action - 1).astype(jnp.float32)
-        y = _runge_kutta(jnp.concatenate([state.angles, state.speeds]), torque, 0.2)
+        y = _runge_kutta(jnp.concatenate([state.angles, state.velocities]), torque, 0.2)
         angles = (y[:2] + jnp.pi) % (2 * jnp.pi) - jnp.pi
-        fastest = jnp.array([4 * jnp.pi, 9 * jnp.pi])
-        new = AcrobotState(angles, jnp.clip(y[2:], -fastest, fastest), state.time + 1)
-        up = -jnp.cos(angles[0]) - jnp.cos(angles[0] + angles[1]) > 1.0
-        late = ~up & (new.time >= cap)
-        return Transition(new, observe(new), jnp.where(up, 0.0, -1.0), up, late)
+        limit = jnp.array([4 * jnp.pi, 9 * jnp.pi])
+        new = AcrobotState(angles, jnp.clip(y[2:], -limit, limit), state.time + 1)
+        terminated = -jnp.cos(angles[0]) - jnp.cos(angles[0] + angles[1]) > 1.0
+        truncated = ~terminated & (new.time >= max_steps)
+        reward = jnp.where(terminated, 0.0, -1.0)
+        return Transition(new, observe(new), reward, terminated, truncated)
 
     def observe(state: AcrobotState) -> Array:
         (c1, c2), (s1, s2) = jnp.cos(state.angles), jnp.sin(state.angles)
-        return jnp.stack([c1, s1, c2, s2, *state.speeds])
+        return jnp.stack([c1, s1, c2, s2, *state.velocities])
 
-    fast = (1.0, 1.0, 1.0, 1.0, 4 * 3.1415927, 9 * 3.1415927)
-    bounds = (tuple(-b for b in fast), fast)
-    return Environment("acrobot", begin, advance, observe, 3, 6, cap, 4, 0, bounds, draw_acrobot)
+    high = (1.0, 1.0, 1.0, 1.0, 4 * 3.1415927, 9 * 3.1415927)
+    return Environment(
+        name="acrobot",
+        start=start,
+        advance=advance,
+        observe=observe,
+        actions=3,
+        size=6,
+        max_steps=max_steps,
+        reset_uniforms=4,
+        step_uniforms=0,
+        bounds=(tuple(-bound for bound in high), high),
+        render=_render_acrobot,
+    )
 
 
 def _runge_kutta(y: Array, torque: Array, dt: float) -> Array:
-    k1 = _slope(y, torque)
-    k2 = _slope(y + dt / 2 * k1, torque)
-    k3 = _slope(y + dt / 2 * k2, torque)
-    k4 = _slope(y + dt * k3, torque)
+    k1 = _derivative(y, torque)
+    k2 = _derivative(y + dt / 2 * k1, torque)
+    k3 = _derivative(y + dt / 2 * k2, torque)
+    k4 = _derivative(y + dt * k3, torque)
     return y + dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
 
 
-def _slope(y: Array, torque: Array) -> Array:
-    """Change of angles and speeds: links of length and mass 1, inertia 1, centres at one half."""
+def _derivative(y: Array, torque: Array) -> Array:
+    """Time derivative of angles and velocities.
+
+    Both links have length 1, mass 1, inertia 1 and their centre of mass at one half.
+    """
     t1, t2, w1, w2 = y
     g = 9.8
     d1 = 0.25 + 1 + 0.25 + jnp.cos(t2) + 2
@@ -139,17 +172,17 @@ def _slope(y: Array, torque: Array) -> Array:
     return jnp.stack([w1, w2, a1, a2])
 
 
-def draw_acrobot(state: AcrobotState) -> Picture:
+def _render_acrobot(state: AcrobotState) -> Frame:
     side, unit = 400, 85.0
-    picture = blank(side, side, SKY)
-    hook = np.array([side / 2, side / 2])
-    goal = hook[1] - unit
-    bar(picture, np.array([0.0, goal]), np.array([side - 1.0, goal]), 1, RED)
+    frame = blank_frame(side, side, SKY)
+    shoulder = np.array([side / 2, side / 2])
+    goal = shoulder[1] - unit
+    draw_line(frame, np.array([0.0, goal]), np.array([side - 1.0, goal]), 1, RED)
     t1, t2 = (float(angle) for angle in state.angles)
-    elbow = hook + unit * np.array([np.sin(t1), np.cos(t1)])
+    elbow = shoulder + unit * np.array([np.sin(t1), np.cos(t1)])
     tip = elbow + unit * np.array([np.sin(t1 + t2), np.cos(t1 + t2)])
-    bar(picture, hook, elbow, 7, BLUE)
-    bar(picture, elbow, tip, 7, GREEN)
-    for joint in (hook, elbow):
-        disc(picture, joint[0], joint[1], 8, YELLOW)
-    return picture
+    draw_line(frame, shoulder, elbow, 7, BLUE)
+    draw_line(frame, elbow, tip, 7, GREEN)
+    for joint in (shoulder, elbow):
+        draw_circle(frame, joint[0], joint[1], 8, YELLOW)
+    return frame

@@ -1,4 +1,4 @@
-"""What an environment is: pure functions on arrays, so that whole training runs compile."""
+"""The interface of environments: pure functions on arrays, so that training runs compile."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,16 +8,20 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from elephant_nn.rl.envs.drawing import Picture
+from elephant_nn.rl.envs.drawing import Frame
 
 State = Any
 
 
 class Transition(NamedTuple):
-    """What a step gives: the next state, what is seen of it, the reward, and whether it ends here.
+    """Result of a step.
 
-    `terminated`: the task is over and nothing more can be earned. `truncated`: time is up, the
-    state would have had a future.
+    Attributes:
+        state: the next state.
+        observation: the observation of the next state.
+        reward: the reward of the step.
+        terminated: whether the episode ended in a terminal state.
+        truncated: whether the episode ended because of the step limit.
     """
 
     state: State
@@ -29,51 +33,57 @@ class Transition(NamedTuple):
 
 @dataclass(frozen=True)
 class Environment:
-    """A task as pure functions of one state; map them over lanes with `jax.vmap`.
+    """A task as pure functions of one state. Use `jax.vmap` for many in parallel.
 
-    `begin` and `advance` take their chances as uniform numbers in [0, 1), `reset_draws` and
-    `step_draws` of them, so that a compiled loop can draw for many steps at once; `reset` and
-    `step` take a key and draw for themselves.
+    `reset` and `step` take a random key. `start` and `advance` do the same from uniform random
+    numbers in [0, 1), so that a compiled loop can draw the numbers of many steps in one call.
 
     Attributes:
-        actions: how many there are, numbered from 0.
-        size: how many numbers an observation has.
-        cap: steps after which an episode is truncated.
-        bounds: least and largest value of each number of an observation.
-        draw: an RGB picture of a state.
+        name: the task's name.
+        start: `start(uniforms)` returns an initial state.
+        advance: `advance(state, action, uniforms)` returns a `Transition`.
+        observe: `observe(state)` returns the observation of a state.
+        actions: number of actions, which are integers from 0.
+        size: numbers per observation.
+        max_steps: steps after which an episode is truncated.
+        reset_uniforms: random numbers that `start` takes.
+        step_uniforms: random numbers that `advance` takes.
+        bounds: lower and upper bounds of an observation.
+        render: `render(state)` returns an RGB frame.
     """
 
     name: str
-    begin: Callable[[Float[Array, " draws"]], State]
-    advance: Callable[[State, Int[Array, ""], Float[Array, " draws"]], Transition]
+    start: Callable[[Float[Array, " n"]], State]
+    advance: Callable[[State, Int[Array, ""], Float[Array, " n"]], Transition]
     observe: Callable[[State], Float[Array, " size"]]
     actions: int
     size: int
-    cap: int
-    reset_draws: int
-    step_draws: int
+    max_steps: int
+    reset_uniforms: int
+    step_uniforms: int
     bounds: tuple[tuple[float, ...], tuple[float, ...]]
-    draw: Callable[[State], Picture]
+    render: Callable[[State], Frame]
 
     def reset(self, key: Key[Array, ""]) -> State:
-        """A fresh start."""
-        return self.begin(jax.random.uniform(key, (self.reset_draws,)))
+        """Return a random initial state."""
+        return self.start(jax.random.uniform(key, (self.reset_uniforms,)))
 
     def step(self, state: State, action: Int[Array, ""] | int, key: Key[Array, ""]) -> Transition:
-        """One step. What follows a step that ended the episode is up to you: `reset`.
+        """Take one step. Call `reset` after a step that ended the episode.
 
-        Actions are not checked, so that steps compile: one outside 0 to `actions` - 1 is undefined.
+        The action is not checked, so that steps compile. The result for an action outside 0 to
+        `actions` - 1 is undefined.
         """
         action = jnp.asarray(action, jnp.int32)
-        return self.advance(state, action, jax.random.uniform(key, (self.step_draws,)))
+        return self.advance(state, action, jax.random.uniform(key, (self.step_uniforms,)))
 
 
-def pixel(x: Float[Array, "..."], truncating: bool) -> Int[Array, "..."]:
-    """Whole pixels as pygame makes them: half away from zero, or, before 2.3, cut toward zero."""
-    rounded = jnp.trunc(x) if truncating else jnp.sign(x) * jnp.floor(jnp.abs(x) + 0.5)
+def round_to_pixel(x: Float[Array, "..."], truncate: bool) -> Int[Array, "..."]:
+    """Round to whole pixels as pygame does: half away from zero, or toward zero before 2.3."""
+    rounded = jnp.trunc(x) if truncate else jnp.sign(x) * jnp.floor(jnp.abs(x) + 0.5)
     return rounded.astype(jnp.int32)
 
 
-def whole(u: Float[Array, "..."], n: int) -> Int[Array, "..."]:
-    """A uniform number in [0, 1) as a whole number from 0 to n - 1."""
-    return jnp.minimum((u * n).astype(jnp.int32), n - 1)  # u may round up to 1
+def uniform_to_int(u: Float[Array, "..."], n: int) -> Int[Array, "..."]:
+    """Map a uniform number in [0, 1) to an integer from 0 to n - 1."""
+    return jnp.minimum((u * n).astype(jnp.int32), n - 1)  # u * n may round up to n

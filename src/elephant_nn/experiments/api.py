@@ -1,0 +1,294 @@
+"""Run tables from Python: `reproduce`, `sweep` and `rows` return polars frames.
+
+The command line is a thin layer over this module.
+"""
+
+import hashlib
+import inspect
+import json
+import sys
+import warnings
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from elephant_nn.experiments.choosing import choices, choose, rank, write_choices
+from elephant_nn.experiments.names import UsageError, known
+from elephant_nn.experiments.spec import SELECTION_SEED, Row, Search, Table
+from elephant_nn.experiments.summaries import summarise_table
+from elephant_nn.experiments.tables import TABLES
+from elephant_nn.learners.recipe import coerce, declared, parameter_name
+from elephant_nn.runs.cells import Cell
+from elephant_nn.runs.executors import Executor
+from elephant_nn.runs.program import bind, resolve
+from elephant_nn.runs.run import Job, Outcome, local_executor, run_cells
+from elephant_nn.runs.shard import Work
+from elephant_nn.runs.store import read_rows, rows_folder
+
+Report = Callable[[float, int], None]
+Notice = Callable[[str], None]
+
+
+def _print(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Where and how to run: shared by all commands."""
+
+    out: Path
+    executor: Executor
+    again: bool = False
+    report: Report = lambda done, total: None
+    notice: Notice = _print
+
+    def run(
+        self, table: Table, cells: Iterable[tuple[Row, Cell]], *, keep: bool = False
+    ) -> Outcome:
+        """Run the cells of some rows of a table that the store lacks."""
+        problem = resolve(table.problem)
+        jobs: list[Job] = [(work_of(table, row), cell) for row, cell in cells]
+        return run_cells(
+            jobs,
+            self.out,
+            lanes=lambda cell: problem.lanes(cell.hyper),
+            executor=self.executor,
+            keep=keep,
+            again=self.again,
+            prepare=lambda: self._fetch(table.data),
+            report=self.report,
+        )
+
+    def _fetch(self, name: str | None) -> None:
+        from elephant_nn.data.catalog import CATALOG, cached, fetch
+
+        if name in CATALOG and cached(CATALOG[name]) is None:
+            fetch(CATALOG[name], notice=self.notice)
+
+    def rows(self, table: Table) -> pl.DataFrame:
+        return read_rows(rows_folder(self.out, table.name))
+
+    def reproduce(self, table: Table, rows: Sequence[Row], seeds: int | None) -> Outcome:
+        """Run the settings of some rows on the reported seeds."""
+        count = table.seeds if seeds is None else seeds
+        cells = [(row, cell) for row in rows for cell in table.reproduction(row, count)]
+        return self.run(table, cells, keep=True)
+
+    def sweep(
+        self, table: Table, rows: Sequence[Row], search: Search, seeds: int | None = None
+    ) -> Outcome:
+        """Search the grids of some rows, and run what is chosen on the reported seeds."""
+        candidates = [
+            (row, cell)
+            for row in rows
+            for cell in table.choosing_cells(
+                row, row.candidates(coarse=search.coarse), search.seeds
+            )
+        ]
+        outcome = self.run(table, candidates)
+        if search.finalists:
+            stored = self.rows(table)
+            finalists = [
+                (row, cell)
+                for row in rows
+                for hyper, _ in rank(stored, table, row, coarse=search.coarse)[: search.finalists]
+                for cell in table.choosing_cells(row, [hyper], 4 * search.seeds)
+            ]
+            outcome = outcome + replace(self, again=False).run(table, finalists)
+        stored = self.rows(table)
+        chosen = []
+        for row in rows:
+            best = choose(stored, table, row)
+            if best is not None:
+                hypers, count = [best.hyper], table.seeds if seeds is None else seeds
+                chosen += [(row, cell) for cell in table.cells(row, hypers, range(count))]
+        return outcome + self.run(table, chosen, keep=True)
+
+    def outdated(self, table: Table, rows: Sequence[Row]) -> dict[str, int]:
+        """By row: how many stored runs come from other code than the user's file has now."""
+        stored = self.rows(table)
+        if not stored.height or "source" not in stored.columns:
+            return {}
+        found = {}
+        for row in rows:
+            other = (pl.col("method") == row.method) & (pl.col("source") != row.source)
+            if row.source and (count := stored.filter(other).height):
+                found[row.key] = count
+        return found
+
+
+def work_of(table: Table, row: Row) -> Work:
+    evaluations = table.evaluations if row.evaluations is None else row.evaluations
+    return Work(table.problem, str(row.build), float(evaluations), row.source)
+
+
+def find_table(name: str, rows: Path | str | None = None) -> Table:
+    """A table by name, with the rows of a user's file after its own."""
+    table = TABLES[known(name, TABLES, "experiment")]
+    return table if rows is None else replace(table, rows=(*table.rows, *load_rows(table, rows)))
+
+
+def load_rows(table: Table, path: Path | str) -> list[Row]:
+    """The `ROWS` of a Python file, checked against the table's problem.
+
+    Settings of the table's `defaults` need not be repeated.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}")
+    if path.suffix != ".py":
+        raise UsageError(f"--rows takes a Python file with ROWS = [Row(...)], got {path}")
+    try:
+        found = resolve(f"{path}:ROWS")
+    except AttributeError:
+        raise UsageError(f"{path} has no ROWS; it must define ROWS = [Row(...), ...]") from None
+    except Exception as error:
+        raise UsageError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+    if not isinstance(found, Sequence) or not all(isinstance(row, Row) for row in found):
+        raise UsageError(f"{path}: ROWS must be a list of elephant_nn.experiments.Row")
+    taken = {row.method for row in table.rows}
+    rows = []
+    for row in found:
+        if row.method in taken:
+            raise UsageError(
+                f"{path}: {table.name} has a method {row.method!r} already; choose another name"
+            )
+        try:
+            rows.append(_settled(table, row, path))
+        except (TypeError, ValueError, AttributeError, ImportError) as error:
+            raise UsageError(f"{path}: {row.method}: {error}") from error
+    return rows
+
+
+def _settled(table: Table, row: Row, path: Path) -> Row:
+    build = _builder_name(row.build, path)
+    function, problem = resolve(build), resolve(table.problem)
+    kinds = {**declared(problem.program), **declared(function)}
+    cast = lambda name, value: coerce(name, value, kinds[parameter_name(name, kinds)].kind)
+    grid = {name: tuple(values) for name, values in row.grid.items()}
+    first = {name: values[0] for name, values in grid.items()}
+    settings = {**table.defaults, **first, **row.settings}
+    bind(problem, function, settings)  # raises on undeclared names
+    casts = lambda axes: {n: tuple(cast(n, v) for v in values) for n, values in axes.items()}
+    return replace(
+        row,
+        build=build,
+        settings={name: cast(name, value) for name, value in settings.items()},
+        grid=casts(grid),
+        coarse=casts(row.coarse),
+        source=_source(function),
+    )
+
+
+def _builder_name(build: str | Callable[..., Any], path: Path) -> str:
+    if isinstance(build, str):
+        return build if ":" in build else f"{path.resolve()}:{build}"
+    home = inspect.getmodule(build)
+    if home is None or getattr(home, "__file__", None) == str(path):
+        return f"{path.resolve()}:{build.__name__}"
+    return f"{home.__name__}:{build.__name__}"
+
+
+def _source(function: Callable[..., Any]) -> str:
+    """A hash of the file that a builder is in; empty for the package's own."""
+    file = inspect.getsourcefile(function)
+    if file is None or function.__module__.partition(".")[0] == "elephant_nn":
+        return ""
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
+
+
+def select(table: Table, methods: Collection[str] = (), neurons: Collection[int] = ()) -> list[Row]:
+    """The rows with these methods and widths; rows without a width stay."""
+    rows = list(table.rows)
+    for name in methods:
+        known(name, table.methods, f"method of {table.name}")
+    if methods:
+        rows = [row for row in rows if row.method in methods]
+    widths = sorted({row.settings["neurons"] for row in rows if "neurons" in row.settings})
+    unknown = set(neurons) - set(widths)
+    if unknown:
+        offered = ", ".join(map(str, widths)) or "no widths"
+        raise UsageError(f"--neurons {unknown.pop()}: {table.name} has {offered}")
+    if neurons:
+        rows = [row for row in rows if row.settings.get("neurons", min(neurons)) in neurons]
+    return rows
+
+
+def check_seeds(seeds: int | None) -> int | None:
+    if seeds is not None and not 1 <= seeds < SELECTION_SEED:
+        raise UsageError(f"--seeds must be between 1 and {SELECTION_SEED - 1}, got {seeds}")
+    return seeds
+
+
+def reproduce(
+    name: str,
+    *,
+    seeds: int | None = None,
+    methods: Collection[str] = (),
+    neurons: Collection[int] = (),
+    rows: Path | str | None = None,
+    out: Path | str = "results",
+    workers: int | None = None,
+    again: bool = False,
+) -> pl.DataFrame:
+    """Run a table and return its summary, one line per row and metric.
+
+    Arguments as for `elephant reproduce`. Failed runs are warnings; stored runs are not repeated.
+    """
+    table = find_table(name, rows)
+    runner = Runner(Path(out), local_executor(workers), again)
+    _warn(runner.reproduce(table, select(table, methods, neurons), check_seeds(seeds)))
+    return pl.DataFrame(
+        _flat(row.as_record() for row in summarise_table(table, runner.rows(table)))
+    )
+
+
+def sweep(
+    name: str,
+    *,
+    seeds: int | None = None,
+    coarse: bool = False,
+    finalists: int = 0,
+    methods: Collection[str] = (),
+    neurons: Collection[int] = (),
+    rows: Path | str | None = None,
+    out: Path | str = "results",
+    workers: int | None = None,
+    write: Path | str | None = None,
+) -> pl.DataFrame:
+    """Search the grids of a table and return what was chosen, one line per row.
+
+    Arguments as for `elephant sweep`.
+    """
+    table = find_table(name, rows)
+    runner = Runner(Path(out), local_executor(workers))
+    search = Search(check_seeds(seeds) or table.seeds, coarse, finalists)
+    swept = [row for row in select(table, methods, neurons) if row.grid]
+    _warn(runner.sweep(table, swept, search, seeds))
+    stored = runner.rows(table)
+    if write is not None:
+        write_choices(Path(write), table, stored)
+    return pl.DataFrame(_flat(choice.as_record() for choice in choices(table, stored)))
+
+
+def rows(name: str, out: Path | str = "results") -> pl.DataFrame:
+    """All stored rows of a table, one per run."""
+    return read_rows(rows_folder(Path(out), known(name, TABLES, "experiment")))
+
+
+def _warn(outcome: Outcome) -> None:
+    for cell, reason in outcome.failed.items():
+        warnings.warn(
+            f"failed: {cell.method} {cell.hyper} seed {cell.seed}: {reason}",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+def _flat(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Records with hyper-parameters as one text, so that all rows have the same columns."""
+    return [{**record, "hyper": json.dumps(record["hyper"])} for record in records]

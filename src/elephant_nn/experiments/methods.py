@@ -1,0 +1,298 @@
+"""Builders of the methods in the tables. A builder's signature declares its settings.
+
+`float` parameters are traced, so one compiled program serves a whole grid; `int` and `str` are
+static. Settings may use the paper's symbols: E for `updates`, lambda for `weight` and gamma for
+`decay`.
+"""
+
+import math
+from dataclasses import replace
+from functools import partial
+
+import jax
+import optax
+
+from elephant_nn.learners import ewc, statistics
+from elephant_nn.learners.flymodel import flymodel as make_flymodel
+from elephant_nn.learners.gradient import cross_entropy, gradient
+from elephant_nn.learners.learner import Learner
+from elephant_nn.learners.sdmlp import sdmlp as make_sdmlp
+from elephant_nn.learners.srnn import sr_nn as make_sr_nn
+from elephant_nn.nn import activations, convolution, networks, sparse
+from elephant_nn.nn.activations import CLASSICAL, Activation, elephant_activation
+from elephant_nn.nn.curves import curve, elephant_curve
+from elephant_nn.nn.networks import Network
+from elephant_nn.nn.products import thin_product
+
+Shape = tuple[int, ...]
+ImageShape = convolution.Shape
+
+# Classification: `build(shape, classes, ...)` for samples of a shape.
+
+
+def _rmsprop(lr: float, head_rate: float = 1.0) -> optax.GradientTransformation:
+    """The paper's optimiser; `head_rate` multiplies the rate of an MLP's output layer."""
+    optimiser = optax.rmsprop(lr, decay=0.999)
+    if not isinstance(head_rate, jax.core.Tracer) and head_rate == 1.0:
+        return optimiser
+    is_head = lambda params: (*(False for _ in params[:-1]), True)
+    return optax.chain(optimiser, optax.masked(optax.scale(head_rate), is_head))
+
+
+def mlp(
+    shape: Shape, classes: int, *, neurons: int, lr: float, updates: int, head_rate: float = 1.0
+) -> Learner:
+    network = networks.mlp((math.prod(shape), neurons, classes))
+    return gradient(network, _rmsprop(lr, head_rate), cross_entropy, updates=updates)
+
+
+def emlp(
+    shape: Shape,
+    classes: int,
+    *,
+    neurons: int,
+    lr: float,
+    updates: int,
+    a: float,
+    sigma_bias: float,
+    d: int = 4,
+    head_rate: float = 1.0,
+) -> Learner:
+    network = networks.emlp((math.prod(shape), neurons, classes), a=a, sigma_bias=sigma_bias, d=d)
+    return gradient(network, _rmsprop(lr, head_rate), cross_entropy, updates=updates)
+
+
+def cnn(
+    shape: ImageShape, classes: int, *, neurons: int, lr: float, updates: int, filters: int = 64
+) -> Learner:
+    network = convolution.cnn(shape, neurons, classes, filters=filters)
+    return gradient(network, _rmsprop(lr), cross_entropy, updates=updates)
+
+
+def ecnn(
+    shape: ImageShape,
+    classes: int,
+    *,
+    neurons: int,
+    lr: float,
+    updates: int,
+    a: float,
+    sigma_bias: float,
+    d: int = 4,
+    filters: int = 64,
+) -> Learner:
+    bell = elephant_activation(a, d)
+    network = convolution.cnn(shape, neurons, classes, bell, sigma_bias=sigma_bias, filters=filters)
+    return gradient(network, _rmsprop(lr), cross_entropy, updates=updates)
+
+
+def convmixer(shape: ImageShape, classes: int, *, neurons: int, lr: float, updates: int) -> Learner:
+    network = convolution.convmixer(shape, neurons, classes)
+    return gradient(network, _rmsprop(lr), cross_entropy, updates=updates)
+
+
+def econvmixer(
+    shape: ImageShape,
+    classes: int,
+    *,
+    neurons: int,
+    lr: float,
+    updates: int,
+    a: float,
+    sigma_bias: float,
+    d: int = 4,
+) -> Learner:
+    bell = elephant_activation(a, d)
+    network = convolution.convmixer(shape, neurons, classes, bell, sigma_bias=sigma_bias)
+    return gradient(network, _rmsprop(lr), cross_entropy, updates=updates)
+
+
+def mlp_ewc(
+    shape: Shape,
+    classes: int,
+    *,
+    neurons: int,
+    lr: float,
+    updates: int,
+    anchor: str,
+    weight: float,
+    decay: float,
+) -> Learner:
+    network = networks.mlp((math.prod(shape), neurons, classes))
+    return ewc.streaming_ewc(
+        network, _rmsprop(lr), cross_entropy,
+        weight=weight, decay=decay, anchor=anchor, updates=updates,
+    )  # fmt: skip
+
+
+def cnn_ewc(
+    shape: ImageShape,
+    classes: int,
+    *,
+    neurons: int,
+    lr: float,
+    updates: int,
+    anchor: str,
+    weight: float,
+    decay: float,
+) -> Learner:
+    network = convolution.cnn(shape, neurons, classes)
+    return ewc.streaming_ewc(
+        network, _rmsprop(lr), cross_entropy,
+        weight=weight, decay=decay, anchor=anchor, updates=updates,
+    )  # fmt: skip
+
+
+def mlp_online_ewc(
+    shape: Shape,
+    classes: int,
+    *,
+    ends: tuple[int, ...],
+    neurons: int,
+    lr: float,
+    updates: int,
+    weight: float,
+    decay: float,
+) -> Learner:
+    """Declares `ends`, so the problem passes the ends of tasks."""
+    network = networks.mlp((math.prod(shape), neurons, classes))
+    return ewc.online_ewc(
+        network, _rmsprop(lr), cross_entropy, weight=weight, decay=decay, ends=ends, updates=updates
+    )
+
+
+def sdmlp(
+    shape: Shape, classes: int, *, neurons: int, k: int, switch: float, lr: float, passes: int
+) -> Learner:
+    inputs = math.prod(shape)
+    return make_sdmlp(inputs, neurons, classes, k=k, switch=switch, lr=lr, passes=passes)
+
+
+def flymodel(shape: Shape, classes: int, *, neurons: int, per_unit: int, lr: float) -> Learner:
+    return make_flymodel(math.prod(shape), neurons, classes, per_unit=per_unit, lr=lr)
+
+
+def nearest_mean(shape: Shape, classes: int) -> Learner:
+    return statistics.nearest_class_mean(statistics.RAW_INPUTS, math.prod(shape), classes)
+
+
+def lda(shape: Shape, classes: int) -> Learner:
+    return statistics.streaming_lda(statistics.RAW_INPUTS, math.prod(shape), classes)
+
+
+def nearest_mean_elephant(
+    shape: Shape, classes: int, *, neurons: int, a: float, sigma_bias: float, d: int = 4
+) -> Learner:
+    network = networks.emlp((math.prod(shape), neurons, classes), a=a, sigma_bias=sigma_bias, d=d)
+    return statistics.nearest_class_mean(network, neurons, classes)
+
+
+def naive_bayes_elephant(
+    shape: Shape, classes: int, *, neurons: int, a: float, sigma_bias: float, d: int = 4
+) -> Learner:
+    network = networks.emlp((math.prod(shape), neurons, classes), a=a, sigma_bias=sigma_bias, d=d)
+    return statistics.naive_bayes(network, neurons, classes)
+
+
+def lda_elephant(
+    shape: Shape, classes: int, *, neurons: int, a: float, sigma_bias: float, d: int = 4
+) -> Learner:
+    network = networks.emlp((math.prod(shape), neurons, classes), a=a, sigma_bias=sigma_bias, d=d)
+    return statistics.streaming_lda(network, neurons, classes)
+
+
+def chance(shape: Shape, classes: int, *, neurons: int) -> Learner:
+    """An untrained network."""
+    network = networks.mlp((math.prod(shape), neurons, classes))
+    init = lambda key, x: network.init(key)
+    return Learner(init, lambda state, batch: state, network.apply, network=network)
+
+
+# Regression of one number on another: `build(...)`. Predictions use the fast evaluation of curves.
+
+
+def sine_mlp(*, activation: str, neurons: int, lr: float, updates: int = 1) -> Learner:
+    function = CLASSICAL[activation]
+    learner = gradient(networks.mlp((1, neurons, 1), function), optax.adam(lr), updates=updates)
+    return replace(learner, predict=lambda state, x: curve(state.params, x, function))
+
+
+def sine_sr_nn(
+    *, activation: str, neurons: int, lr: float, weight: float, beta: float, updates: int = 1
+) -> Learner:
+    function = CLASSICAL[activation]
+    network = networks.mlp((1, neurons, 1), function)
+    learner = make_sr_nn(network, optax.adam(lr), weight=weight, beta=beta, updates=updates)
+    return replace(learner, predict=lambda state, x: curve(state.params, x, function))
+
+
+def sine_emlp(
+    *, neurons: int, lr: float, a: float, sigma_bias: float, d: int, updates: int = 1
+) -> Learner:
+    network = networks.emlp((1, neurons, 1), a=a, sigma_bias=sigma_bias, d=d)
+    learner = gradient(network, optax.adam(lr), updates=updates)
+    return replace(learner, predict=lambda state, x: elephant_curve(state.params, x, a, d))
+
+
+# Action values of DQN: `build(inputs, actions, ...)`. Only the normalised EMLP has more weights
+# than the MLP.
+
+_q_network = partial(networks.mlp, output_bias=True, product=thin_product)
+
+
+def q_mlp(inputs: int, actions: int, *, neurons: int) -> Network:
+    return _q_network((inputs, neurons, actions))
+
+
+def q_emlp(
+    inputs: int, actions: int, *, neurons: int, a: float, sigma_bias: float, d: int = 4
+) -> Network:
+    return networks.emlp(
+        (inputs, neurons, actions), a=a, sigma_bias=sigma_bias, d=d,
+        output_bias=True, product=thin_product,
+    )  # fmt: skip
+
+
+def q_normalised_emlp(
+    inputs: int, actions: int, *, neurons: int, a: float, sigma_bias: float, d: int = 4
+) -> Network:
+    return sparse.normalised_emlp(
+        (inputs, neurons, actions), a=a, sigma_bias=sigma_bias, d=d,
+        output_bias=True, product=thin_product,
+    )  # fmt: skip
+
+
+def q_fta(inputs: int, actions: int, *, neurons: int, tiles: int, bound: float) -> Network:
+    sizes = (inputs, neurons // tiles, actions)
+    return _q_network(sizes, partial(sparse.fuzzy_tiling, bound=bound, tiles=tiles))
+
+
+def q_lwta(inputs: int, actions: int, *, neurons: int, group: int) -> Network:
+    return _q_network((inputs, neurons, actions), partial(sparse.winner_take_all, group=group))
+
+
+def q_maxout(inputs: int, actions: int, *, neurons: int, group: int) -> Network:
+    return _q_network((inputs, neurons, actions), partial(sparse.maxout, group=group))
+
+
+# Activations: `build(...)`.
+
+
+def relu() -> Activation:
+    return activations.relu
+
+
+def sigmoid() -> Activation:
+    return activations.sigmoid
+
+
+def tanh() -> Activation:
+    return activations.tanh
+
+
+def elu() -> Activation:
+    return activations.elu
+
+
+def elephant(*, d: int) -> Activation:
+    return elephant_activation(d=d)

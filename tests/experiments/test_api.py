@@ -1,0 +1,143 @@
+"""Rows of users, and the Python interface."""
+
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from elephant_nn.cli import main
+from elephant_nn.experiments import reproduce, rows, sweep
+from elephant_nn.experiments.api import find_table, load_rows, select
+from elephant_nn.experiments.names import UsageError
+from elephant_nn.experiments.tables import TABLES
+
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "my_rows.py"
+FILE = """
+import math
+import optax
+from elephant_nn import cross_entropy, gradient, mlp
+from elephant_nn.experiments import Row
+
+def mine(shape, classes, *, neurons: int, lr: float, updates: int = 1):
+    network = mlp((math.prod(shape), neurons, classes))
+    return gradient(network, optax.sgd(lr), cross_entropy, updates=updates)
+
+ROWS = [Row("mine", "Mine", mine, {"neurons": 20, "lr": 1}, {"lr": (1, 0.1), "E": (1, 2)})]
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(FILE)
+    return path
+
+
+def test_whole_numbers_are_floats_where_a_builder_says_float(file):
+    (row,) = load_rows(TABLES["split-digits"], file)
+    assert row.settings == {"batch": 10, "neurons": 20, "lr": 1.0, "E": 1}
+    assert all(isinstance(value, float) for value in row.grid["lr"])
+    assert isinstance(row.settings["lr"], float)
+    assert row.guessed
+    assert row.source
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("lr: float", "rate: float", "neither mine nor the problem has a setting 'lr'"),
+        ('{"neurons": 20, "lr": 1}', '{"neurons": 2.5}', "neurons must be a whole number, got 2.5"),
+        ('Row("mine"', 'Row("emlp"', "split-digits has a method 'emlp' already"),
+        ("ROWS =", "LINES =", "has no ROWS"),
+        ("import math", "import maths", "cannot be imported: ModuleNotFoundError"),
+        ("ROWS = [", "ROWS = [3, ", "must be a list of"),
+        ("mine, {", '"nobody", {', "has no 'nobody'"),
+        ('"neurons": 20, ', "", "mine needs a value for neurons"),
+    ],
+)
+def test_wrong_rows_are_one_clear_sentence(tmp_path, old, new, message):
+    assert old in FILE
+    path = tmp_path / f"{abs(hash((old, new)))}.py"
+    path.write_text(FILE.replace(old, new))
+    with pytest.raises(UsageError, match=message) as caught:
+        load_rows(TABLES["split-digits"], path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path, capsys):
+    assert main(["reproduce", "split-digits", "--rows", str(tmp_path / "no.py")]) == 2
+    assert "there is no file" in capsys.readouterr().err
+    assert main(["reproduce", "sine", "edit", "--rows", "x.py"]) == 2
+    assert "one experiment at a time" in capsys.readouterr().err
+
+
+def test_own_rows_run_sweep_and_show_beside_ours(file, tmp_path, capsys):
+    out = ("--out", str(tmp_path / "out"), "--rows", str(file))
+    call = ("split-digits", "--methods", "mine", *out)
+    assert main(["sweep", *call, "--seeds", "1", "--workers", "0"]) == 0
+    assert "4 of 4" in capsys.readouterr().out
+    written = tmp_path / "chosen.json"
+    assert main(["sweep", *call, "--seeds", "1", "--workers", "0", "--write", str(written)]) == 0
+    assert '"row": "Mine, 20 neurons"' in written.read_text()
+    capsys.readouterr()
+    assert main(["reproduce", *call, "--seeds", "2", "--workers", "0"]) == 0
+    printed = capsys.readouterr()
+    assert "Mine *" in printed.out
+    figure = tmp_path / "out" / "split-digits" / "figures" / "split-digits-curves.svg"
+    assert "Mine * (2)" in figure.read_text()
+    assert main(["show", "split-digits", *out, "--format", "json"]) == 0
+    assert '"method": "mine"' in capsys.readouterr().out
+
+
+def test_changed_code_is_noticed_and_run_again_on_request(file, tmp_path, capsys):
+    out = tmp_path / "out"
+    call = ["reproduce", "split-digits", "--methods", "mine", "--quick", "--out", str(out)]
+    assert main([*call, "--rows", str(file), "--workers", "0"]) == 0
+    (first,) = rows("split-digits", out)["accuracy"]
+    changed = tmp_path / "changed.py"  # as if it were the same file, imported by another command
+    changed.write_text(file.read_text().replace("optax.sgd(lr)", "optax.sgd(0.0 * lr)"))
+    capsys.readouterr()
+    assert main([*call, "--rows", str(changed), "--workers", "0"]) == 0
+    assert "1 stored runs come from an earlier version of its code" in capsys.readouterr().err
+    assert rows("split-digits", out)["accuracy"].to_list() == [first]
+    assert main([*call, "--rows", str(changed), "--workers", "0", "--again"]) == 0
+    assert "earlier version" not in capsys.readouterr().err
+    (again,) = rows("split-digits", out)["accuracy"]
+    assert again != first
+
+
+def test_functions_return_frames(file, tmp_path):
+    table = reproduce("split-digits", methods=["mine"], seeds=1, rows=file, out=tmp_path, workers=0)
+    assert isinstance(table, pl.DataFrame)
+    assert {"method", "metric", "mean", "se", "runs", "hyper"} <= set(table.columns)
+    assert set(table["method"]) == {"mine"}
+    chosen = sweep("split-digits", methods=["mine"], seeds=1, rows=file, out=tmp_path, workers=0)
+    assert chosen.height == 1
+    assert rows("split-digits", tmp_path).height == 1 + 4 + 1
+    assert rows("sine", tmp_path).height == 0
+    with pytest.raises(UsageError, match="did you mean sine"):
+        rows("sin", tmp_path)
+
+
+def test_selection_by_method_and_width():
+    table = find_table("split-mnist")
+    assert {row.settings["neurons"] for row in select(table, ["emlp"])} == {1000, 10000}
+    (row,) = select(table, ["emlp"], [1000])
+    assert row.settings["neurons"] == 1000
+    assert "nearest-mean" in {row.method for row in select(table, neurons=[1000])}
+    with pytest.raises(UsageError, match="--neurons 7: split-mnist has 1000, 10000"):
+        select(table, neurons=[7])
+
+
+@pytest.mark.slow
+def test_the_worked_example_runs_in_workers(tmp_path, capsys):
+    copy = shutil.copy(EXAMPLE, tmp_path / "my_rows.py")
+    call = ["reproduce", "split-digits", "--rows", str(copy), "--methods", "emlp,emlp-batch"]
+    assert main([*call, "--seeds", "2", "--out", str(tmp_path / "out")]) == 0
+    printed = capsys.readouterr().out
+    assert "EMLP, softmax over the batch *" in printed
+    stored = rows("split-digits", tmp_path / "out")
+    means = dict(stored.group_by("method").agg(pl.col("accuracy").mean()).iter_rows())
+    assert means["emlp"] > 0.8
+    assert means["emlp-batch"] > 0.5

@@ -1,0 +1,65 @@
+"""Benchmarks run at all; what they measure is for `elephant bench`."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(autouse=True)
+def checkout(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+
+
+def test_the_activation_is_measured(monkeypatch, capsys):
+    from benchmarks import activation, table
+
+    monkeypatch.setattr(activation, "ROUNDS", 2)
+    monkeypatch.setattr(activation, "ELEMENTS", 1000)
+    text = table.run_benchmarks(["activation"])
+    assert text.count("| elephant forward and backward, d = ") == 7
+    assert "training step of an EMLP" in text
+
+
+@pytest.mark.slow
+def test_dqn_is_measured(monkeypatch):
+    pytest.importorskip("gymnasium")
+    from benchmarks import rl
+
+    for name, few in (("CHUNKS", 1), ("LOOP_STEPS", 1100), ("LANES", 1)):
+        monkeypatch.setattr(rl, name, few)
+    for rate in (rl._our_rate, rl._typical_rate, rl._lean_rate, rl._arithmetic_rate):
+        assert rate("catcher") > 0
+
+
+@pytest.mark.slow
+def test_the_sine_grid_is_measured(monkeypatch):
+    from benchmarks import sine_grid
+
+    table = sine_grid.TABLES["sine"]
+    few = [
+        row if row.method != "emlp" else type(row)(**{**vars(row), "grid": {"lr": (1e-3, 1e-4)}})
+        for row in table.rows
+    ]
+    small = type(table)(**{**vars(table), "rows": tuple(few), "seeds": 2})
+    monkeypatch.setitem(sine_grid.TABLES, "sine", small)
+    monkeypatch.setattr(sine_grid, "LEAN_RUNS", 2)
+    lines = sine_grid.measure()
+    assert len(lines) == 4
+    assert all(line.ratio > 0 for line in lines)
+
+
+@pytest.mark.slow
+def test_class_incremental_learning_is_measured(monkeypatch):
+    pytest.importorskip("elephant_nn.experiments.problems")
+    from benchmarks import split
+    from elephant_nn.data.catalog import is_cached
+
+    if not is_cached("mnist"):
+        pytest.skip("MNIST is not in the cache")
+    monkeypatch.setattr(split, "ROUNDS", 1)
+    (line, *_) = split._steps("emlp", 50, "EMLP", 1.0)
+    assert line.ratio > 0
+    assert sys.modules["benchmarks.split"] is split
