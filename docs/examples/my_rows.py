@@ -1,6 +1,6 @@
 """A method of your own beside those of a table: softmax over the classes of the batch only.
 
-    elephant reproduce split-digits --rows docs/examples/my_rows.py --methods emlp,emlp-batch
+Run it: elephant reproduce split-digits --rows docs/examples/my_rows.py --methods emlp,emlp-batch
 """
 
 import math

@@ -113,7 +113,7 @@ def _classes(y: Array) -> int:
 def _check_prediction(
     learner: Learner, compiled: Learner, state: State, x: Array, y: Array
 ) -> None:
-    before = _copy(state)
+    before = [leaf.copy() for leaf in _leaves(state)]
     first, second = learner.predict(state, x), learner.predict(state, x)
     _require(
         isinstance(first, jax.Array), f"predict must return an array, got {type(first).__name__}"
@@ -139,10 +139,8 @@ def _check_prediction(
 def _check_batch_sizes(learner: Learner, start: State, x: Array, y: Array) -> None:
     for size in (1, 7, len(x)):
         state = learner.update(start, (x[:size], y[:size]))
-        _require(
-            _shapes(state) == _shapes(start),
-            f"a batch of {size} changed the state's shapes or types",
-        )
+        same = _shapes(state) == _shapes(start)
+        _require(same, f"a batch of {size} changed the state's shapes or types")
         _assert_finite(state, f"a batch of {size}")
 
 
@@ -193,10 +191,6 @@ def _leaves(tree: Any) -> list[np.ndarray]:
         jax.random.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
     )
     return [np.asarray(plain(jnp.asarray(leaf))) for leaf in jax.tree.leaves(tree)]
-
-
-def _copy(tree: Any) -> list[np.ndarray]:
-    return [leaf.copy() for leaf in _leaves(tree)]
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -13,14 +13,9 @@ from elephant_nn.nn.networks import Network, Params
 
 
 def edit(
-    network: Network,
-    params: Params,
-    x: Float[Array, " in"],
-    y: Float[Array, " out"],
-    *,
-    steps: int = 50,
-    optimiser: optax.GradientTransformation | None = None,
-) -> Params:
+    network: Network, params: Params, x: Float[Array, " in"], y: Float[Array, " out"],
+    *, steps: int = 50, optimiser: optax.GradientTransformation | None = None,
+) -> Params:  # fmt: skip
     """Teach the network that f(x) = y by gradient steps on that sample alone.
 
     Plain SGD with rate 1e-3 by default, as in the paper's demonstration.
@@ -42,16 +37,10 @@ class EditReport:
 
 
 def edit_report(
-    network: Network,
-    before: Params,
-    after: Params,
-    x: Float[Array, " in"],
-    y: Float[Array, " out"],
-    elsewhere: Float[Array, "n in"],
-    *,
-    neighbourhood: float = 0.1,
-    moved: float = 0.05,
-) -> EditReport:
+    network: Network, before: Params, after: Params, x: Float[Array, " in"],
+    y: Float[Array, " out"], elsewhere: Float[Array, "n in"],
+    *, neighbourhood: float = 0.1, moved: float = 0.05,
+) -> EditReport:  # fmt: skip
     """Compare a network before and after an edit at `x`, on the rows of `elsewhere`.
 
     Rows within `neighbourhood` of x (Euclidean distance) are left out; `fraction_moved` is the
@@ -69,12 +58,9 @@ def edit_report(
 
 
 def report_change(
-    old: ArrayLike,
-    new: ArrayLike,
-    outside: ArrayLike,
-    errors: Sequence[ArrayLike],
+    old: ArrayLike, new: ArrayLike, outside: ArrayLike, errors: Sequence[ArrayLike],
     moved: float = 0.05,
-) -> EditReport:
+) -> EditReport:  # fmt: skip
     """The report of an edit from outputs, and errors at the edited point, before and after it."""
     change = np.linalg.norm(np.asarray(new) - np.asarray(old), axis=-1)[np.asarray(outside)]
     return EditReport(*map(float, (*errors, change.mean(), change.max(), (change > moved).mean())))

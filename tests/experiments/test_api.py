@@ -10,6 +10,7 @@ from elephant_nn.cli import main
 from elephant_nn.experiments import reproduce, rows, sweep
 from elephant_nn.experiments.api import find_table, load_rows, select
 from elephant_nn.experiments.names import UsageError
+from elephant_nn.experiments.spec import Search, read_choices
 from elephant_nn.experiments.tables import TABLES
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "my_rows.py"
@@ -54,6 +55,7 @@ def test_whole_numbers_are_floats_where_a_builder_says_float(file):
         ("ROWS = [", "ROWS = [3, ", "must be a list of"),
         ("mine, {", '"nobody", {', "has no 'nobody'"),
         ('"neurons": 20, ', "", "mine needs a value for neurons"),
+        ("lr: float, updates: int", "batch: float, lr: float, updates: int", "declare batch as"),
     ],
 )
 def test_wrong_rows_are_one_clear_sentence(tmp_path, old, new, message):
@@ -77,15 +79,21 @@ def test_own_rows_run_sweep_and_show_beside_ours(file, tmp_path, capsys):
     call = ("split-digits", "--methods", "mine", *out)
     assert main(["sweep", *call, "--seeds", "1", "--workers", "0"]) == 0
     assert "4 of 4" in capsys.readouterr().out
-    written = tmp_path / "chosen.json"
+    assert main(["reproduce", *call, "--quick", "--workers", "0"]) == 0
+    assert "Mine *" in capsys.readouterr().out
+    written = file.with_suffix(".json")
+    written.write_text('[{"row": "another", "settings": {}}]')
     assert main(["sweep", *call, "--seeds", "1", "--workers", "0", "--write", str(written)]) == 0
-    assert '"row": "Mine, 20 neurons"' in written.read_text()
+    chosen = read_choices(written)
+    assert set(chosen) == {"Mine, 20 neurons", "another"}
+    (row,) = load_rows(TABLES["split-digits"], file)  # what was chosen is used, without a star
+    assert row.settings.items() >= chosen[row.key]["settings"].items()
+    assert not row.guessed
     capsys.readouterr()
     assert main(["reproduce", *call, "--seeds", "2", "--workers", "0"]) == 0
-    printed = capsys.readouterr()
-    assert "Mine *" in printed.out
+    assert "Mine " in capsys.readouterr().out
     figure = tmp_path / "out" / "split-digits" / "figures" / "split-digits-curves.svg"
-    assert "Mine * (2)" in figure.read_text()
+    assert "Mine (2)" in figure.read_text()
     assert main(["show", "split-digits", *out, "--format", "json"]) == 0
     assert '"method": "mine"' in capsys.readouterr().out
 
@@ -93,15 +101,17 @@ def test_own_rows_run_sweep_and_show_beside_ours(file, tmp_path, capsys):
 def test_changed_code_is_noticed_and_run_again_on_request(file, tmp_path, capsys):
     out = tmp_path / "out"
     call = ["reproduce", "split-digits", "--methods", "mine", "--quick", "--out", str(out)]
-    assert main([*call, "--rows", str(file), "--workers", "0"]) == 0
+    call += ["--rows", str(file), "--workers", "0"]
+    assert main(call) == 0
     (first,) = rows("split-digits", out)["accuracy"]
-    changed = tmp_path / "changed.py"  # as if it were the same file, imported by another command
-    changed.write_text(file.read_text().replace("optax.sgd(lr)", "optax.sgd(0.0 * lr)"))
+    file.write_text(file.read_text().replace("optax.sgd(lr)", "optax.sgd(0.0 * lr)"))
     capsys.readouterr()
-    assert main([*call, "--rows", str(changed), "--workers", "0"]) == 0
+    assert main(call) == 0
     assert "1 stored runs come from an earlier version of its code" in capsys.readouterr().err
     assert rows("split-digits", out)["accuracy"].to_list() == [first]
-    assert main([*call, "--rows", str(changed), "--workers", "0", "--again"]) == 0
+    with pytest.warns(RuntimeWarning, match="earlier version of its code"):
+        reproduce("split-digits", methods=["mine"], seeds=1, rows=file, out=out, workers=0)
+    assert main([*call, "--again"]) == 0
     assert "earlier version" not in capsys.readouterr().err
     (again,) = rows("split-digits", out)["accuracy"]
     assert again != first
@@ -120,6 +130,37 @@ def test_functions_return_frames(file, tmp_path):
         rows("sin", tmp_path)
 
 
+def test_rows_with_the_same_name_are_refused(tmp_path):
+    path = tmp_path / "twice.py"
+    path.write_text(FILE.replace("ROWS = [", "ROWS = 2 * ["))
+    with pytest.raises(UsageError, match="there is a row 'Mine, 20 neurons' already"):
+        load_rows(TABLES["split-digits"], path)
+
+
+def test_a_relative_path_works_in_workers(file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = reproduce(
+        "split-digits", methods=["mine"], seeds=1, rows=file.name, out="out", workers=1
+    )
+    assert table["runs"][0] == 1
+
+
+def test_range_checks_see_the_values_of_the_row_only(file, tmp_path):
+    check = "    assert not isinstance(lr, float) or lr >= 1.0, lr\n    network"
+    file.write_text(file.read_text().replace("    network", check, 1))
+    table = reproduce(
+        "split-digits", methods=["mine"], seeds=1, rows=file, out=tmp_path / "out", workers=0
+    )
+    assert table["runs"][0] == 1
+
+
+def test_senseless_numbers_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="workers must be 0 or more, got -1"):
+        reproduce("sine", workers=-1, out=tmp_path)
+    with pytest.raises(ValueError, match="finalists 0 or more"):
+        Search(finalists=-1)
+
+
 def test_selection_by_method_and_width():
     table = find_table("split-mnist")
     assert {row.settings["neurons"] for row in select(table, ["emlp"])} == {1000, 10000}
@@ -131,9 +172,11 @@ def test_selection_by_method_and_width():
 
 
 @pytest.mark.slow
-def test_the_worked_example_runs_in_workers(tmp_path, capsys):
-    copy = shutil.copy(EXAMPLE, tmp_path / "my_rows.py")
-    call = ["reproduce", "split-digits", "--rows", str(copy), "--methods", "emlp,emlp-batch"]
+def test_the_worked_example_runs_in_workers(tmp_path, capsys, monkeypatch):
+    shutil.copy(EXAMPLE, tmp_path / "my_rows.py")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    call = ["reproduce", "split-digits", "--rows", "my_rows.py", "--methods", "emlp,emlp-batch"]
     assert main([*call, "--seeds", "2", "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
     assert "EMLP, softmax over the batch *" in printed

@@ -38,7 +38,7 @@ def run(build, settings, tmp_path, seed=0, lanes=1, evaluations=4.0, method="m")
 
 def program(build, settings, evaluations=4.0):
     bound = bind(split_digits, resolve(f"{METHODS}:{build}"), settings)
-    return split_digits.program(bound.method, evaluations, **dict(bound.own)), bound.floats
+    return split_digits.program(bound.method, evaluations, **bound.own), bound.floats
 
 
 def test_a_row_equals_learn_to_the_last_bit(tmp_path, monkeypatch):
@@ -270,8 +270,8 @@ def test_a_short_training_run_resumes_exactly(tmp_path, monkeypatch):
     shard = Shard(Work(f"{PROBLEMS}:mountain_car", f"{METHODS}:q_mlp"), (cell,), 1)
     (row,) = run_shard(shard, tmp_path / "one")
 
-    def save_then_die(path, chunk, tree, cells):
-        save_checkpoint(path, chunk, tree, cells)
+    def save_then_die(path, chunk, tree, *about):
+        save_checkpoint(path, chunk, tree, *about)
         if chunk == 2:  # after it has started to learn
             raise KilledError
 

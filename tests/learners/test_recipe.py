@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -133,7 +135,6 @@ def test_symbols_of_the_paper():
     [
         ({"lr": 0.1, "neurons": 2.5}, ValueError, "^neurons must be a whole number, got 2.5$"),
         ({"lr": 0.1, "widht": 3}, TypeError, "method has no setting 'widht'; it declares lr, a,"),
-        ({"lr": 0.1, "ends": 3}, TypeError, "method has no setting 'ends'"),
         ({"neurons": 3}, TypeError, "^method needs a value for lr$"),
         ({"lr": "fast"}, TypeError, "^lr must be a number, got 'fast'$"),
         ({"lr": 0.1, "neurons": "many"}, TypeError, "^neurons must be a number, got 'many'$"),
@@ -158,3 +159,17 @@ def test_values_are_coerced_to_their_kind():
     for value in (None, [1.0], "1"):
         with pytest.raises(TypeError, match=r"^name must be a number, got "):
             coerce("name", value, float)
+
+
+def test_a_changed_learner_is_not_built_again_from_its_recipe():
+    learner = inject_hyperparams(method)(lr=0.1)
+    constant = replace(learner, predict=lambda state, x: jnp.full((len(x), 1), 100.0))
+    assert learner.recipe is not None
+    assert constant.recipe is None
+    _, (error,) = learn(constant, STREAM, KEY)
+    assert error > 9000
+
+
+def test_other_keyword_parameters_pass_through():
+    learner = inject_hyperparams(method)(lr=0.1, ends=(2, 3))
+    assert ("ends", (2, 3)) in learner.recipe.static

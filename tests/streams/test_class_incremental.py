@@ -1,13 +1,14 @@
 import inspect
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from elephant_nn import RAW_INPUTS, accuracy, learn, nearest_class_mean
 from elephant_nn.data.dataset import Dataset
 from elephant_nn.data.loading import from_arrays, load
-from elephant_nn.streams.class_incremental import class_incremental
+from elephant_nn.streams.class_incremental import ClassOrder, class_incremental
 
 KEY = jax.random.key(0)
 DIGITS = load("digits")
@@ -217,3 +218,18 @@ def test_rows_restrict_samples_and_scaling():
     expected = whole.batch(whole.arrange(KEY), 3)
     for ours, theirs in zip(stream.batch(order, 3), expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_many_tasks_are_arranged_by_sorting():
+    y = jnp.asarray(np.random.default_rng(0).permutation(np.repeat(np.arange(24), 7)))
+    groups = tuple((2 * i + 1, 2 * i) for i in range(12))
+    order = ClassOrder(groups, (14,) * 12, (12,) * 12, passes=2)
+    rows = np.asarray(order(KEY, y))
+    assert rows.shape == (12 * 12 * 2,)
+    for i, part in enumerate(rows.reshape(12, 2, 12)):
+        for lap in part:
+            assert len(set(lap.tolist())) == 12
+            assert set(np.asarray(y)[lap].tolist()) <= set(groups[i])
+        assert part[0].tolist() != part[1].tolist()
+    other = np.asarray(order(jax.random.key(1), y))
+    assert (rows != other).any()

@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Any
 
 STOPPED = 130
 EXTRAS = ("tyro", "polars", "matplotlib", "rich", "sklearn", "scipy", "PIL")
@@ -101,12 +101,5 @@ def _report_error(message: object, status: int) -> int:
     return status
 
 
-def _one_line_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
+def _one_line_warning(message: Warning | str, *where: Any, **more: Any) -> None:
     print(f"elephant: {message}", file=sys.stderr)

@@ -41,7 +41,7 @@ def selected(
     names = [name.strip() for name in methods.split(",") if name.strip()]
     if methods and not names:
         raise UsageError(f"--methods takes names separated by commas, got {methods!r}")
-    widths = [_whole(text, "--neurons") for text in neurons.split(",")] if neurons else []
+    widths = [_width(text) for text in neurons.split(",")] if neurons else []
     if len(tables) == 1:
         yield tables[0], select(tables[0], names, widths)
         return
@@ -58,10 +58,9 @@ def selected(
             yield table, select(table, mine, [width for width in widths if width in own])
 
 
-def _whole(text: str, option: str) -> int:
+def _width(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise UsageError(
-            f"{option} takes whole numbers separated by commas, got {text!r}"
-        ) from None
+        message = f"--neurons takes whole numbers separated by commas, got {text!r}"
+        raise UsageError(message) from None

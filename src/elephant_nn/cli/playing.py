@@ -20,15 +20,9 @@ PLAYED = {name: table for name, table in TABLES.items() if "return_curves" in ta
 
 
 def play(
-    name: Name,
-    /,
-    method: str = "emlp",
-    buffer: Count = None,
-    seed: int = 0,
-    episodes: int = 20,
-    frames: int = 400,
-    out: Folder = Path("results"),
-) -> int:
+    name: Name, /, method: str = "emlp", buffer: Count = None, seed: int = 0, episodes: int = 20,
+    frames: int = 400, out: Folder = Path("results"),
+) -> int:  # fmt: skip
     """Let a trained agent play: the returns of its greedy policy, and a film of one episode.
 
     An agent that is not in the store is trained first, which takes from seconds (rl-mountain-car)
@@ -74,7 +68,7 @@ def play(
     if params is None:
         return 1
     bound = work_of(table, row).bind(cell)
-    environment = resolve(table.problem).environment(**dict(bound.own))
+    environment = resolve(table.problem).environment(**bound.own)
     network = bound.method.recipe(environment.size, environment.actions)(bound.floats)
     play_key, film_key = jax.random.split(jax.random.key(seed))
     returns = np.asarray(evaluate(environment, network, params, play_key, episodes))
@@ -98,7 +92,7 @@ def _learned(table: Table, row: Row, cell: Cell, out: Path) -> Any | None:
 
     import polars as pl
 
-    from elephant_nn.cli.running import make_runner, run_and_tell
+    from elephant_nn.cli.running import make_runner, run_and_report
     from elephant_nn.experiments.api import work_of
     from elephant_nn.runs.shard import learned_file, load_learned
 
@@ -111,7 +105,8 @@ def _learned(table: Table, row: Row, cell: Cell, out: Path) -> Any | None:
         rows = rows.filter(pl.col("cell") == cell.id) if rows.height else rows
         if not rows.height or rows["status"][0] == "ok":
             runner = make_runner(Path(apart), 1)
-            run_and_tell(table, runner, lambda runner: runner.run(table, [(row, cell)], keep=True))
+            train = lambda runner: runner.run(table, [(row, cell)], keep=True)
+            run_and_report(table, [row], runner, train)
             rows = runner.rows(table)
         if rows.height and rows["status"][0] != "ok":
             message = f"there is nothing to play, the run diverged: {rows['reason'][0]}"

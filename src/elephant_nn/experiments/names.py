@@ -1,4 +1,4 @@
-"""Names that a user gives, checked: wrong ones get the nearest right one."""
+"""Check names that a user gives, and suggest the nearest known one."""
 
 import difflib
 from collections.abc import Collection

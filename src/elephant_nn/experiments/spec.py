@@ -47,6 +47,13 @@ class Search:
     coarse: bool = False
     finalists: int = 0
 
+    def __post_init__(self) -> None:
+        if self.seeds < 1 or self.finalists < 0:
+            raise ValueError(
+                "Search: seeds must be 1 or more and finalists 0 or more, got "
+                f"seeds={self.seeds}, finalists={self.finalists}"
+            )
+
 
 @dataclass(frozen=True)
 class Row:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.stats import bootstrap  # type: ignore[import-untyped]
+from scipy.stats import bootstrap
 
 from elephant_nn.experiments.spec import SELECTION_SEED, Metric, Paper, Row, Table
 from elephant_nn.runs.cells import Hyper
@@ -49,25 +49,15 @@ class TableRow:
     def as_record(self) -> dict[str, Any]:
         """The row as plain values, as `elephant show --format json` prints it."""
         paper_mean, paper_se = self.paper or (None, None)
+        low, high = self.ours.interval or (None, None)
         return {
-            "experiment": self.table,
-            "method": self.method,
-            "title": self.title,
-            "neurons": self.hyper.get("neurons"),
-            "buffer": self.hyper.get("buffer"),
-            "metric": self.metric.name,
-            "mean": self.ours.mean,
-            "se": self.ours.se,
-            "low": self.ours.interval[0] if self.ours.interval else None,
-            "high": self.ours.interval[1] if self.ours.interval else None,
-            "runs": self.ours.runs,
-            "diverged": self.ours.diverged,
-            "paper_mean": paper_mean,
-            "paper_se": paper_se,
-            **self.rules,
-            "guessed": self.guessed,
-            "hyper": dict(self.hyper),
-        }
+            "experiment": self.table, "method": self.method, "title": self.title,
+            "neurons": self.hyper.get("neurons"), "buffer": self.hyper.get("buffer"),
+            "metric": self.metric.name, "mean": self.ours.mean, "se": self.ours.se,
+            "low": low, "high": high, "runs": self.ours.runs, "diverged": self.ours.diverged,
+            "paper_mean": paper_mean, "paper_se": paper_se,
+            **self.rules, "guessed": self.guessed, "hyper": dict(self.hyper),
+        }  # fmt: skip
 
 
 RULES = ("passes", "task_boundary", "class_statistics", "scaling", "cut", "buffer_bytes")
@@ -100,12 +90,6 @@ def runs_of(rows: pl.DataFrame, table: Table, row: Row, hyper: Hyper) -> pl.Data
     return rows.filter(mine & (pl.col("seed") < SELECTION_SEED)).sort("seed")
 
 
-def finished(rows: pl.DataFrame, table: Table, row: Row) -> pl.DataFrame:
-    """The runs of a row that did not diverge."""
-    mine = runs_of(rows, table, row, row.settings)
-    return mine.filter(pl.col("status") == "ok") if mine.height else mine
-
-
 def summarise_table(table: Table, rows: pl.DataFrame) -> list[TableRow]:
     """The table from stored rows; rows without a run are left out."""
     found = []
@@ -119,18 +103,10 @@ def summarise_table(table: Table, rows: pl.DataFrame) -> list[TableRow]:
                 for hyper in row.variants
                 if (other := summarise(runs_of(rows, table, row, hyper), metric.name)).runs
             )
-            found.append(
-                TableRow(
-                    table.name,
-                    row.method,
-                    row.label,
-                    metric,
-                    summarise(runs, metric.name, interval=table.intervals),
-                    row.paper.get(metric.name),
-                    row.settings,
-                    {rule: runs[rule][0] for rule in RULES if rule in runs.columns},
-                    row.guessed,
-                    variants,
-                )
-            )
+            ours = summarise(runs, metric.name, interval=table.intervals)
+            rules = {rule: runs[rule][0] for rule in RULES if rule in runs.columns}
+            found.append(TableRow(
+                table.name, row.method, row.label, metric, ours, row.paper.get(metric.name),
+                row.settings, rules, row.guessed, variants,
+            ))  # fmt: skip
     return found

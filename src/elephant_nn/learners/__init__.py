@@ -1,1 +1,1 @@
-"""One file a method. A learner is `init(key)`, `update(state, batch)`, `predict(state, x)`."""
+"""Learners: `init(key, x)`, `update(state, batch)`, `predict(state, x)`. One module per method."""

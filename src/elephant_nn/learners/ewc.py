@@ -24,15 +24,9 @@ class EwcState(NamedTuple):
 
 
 def streaming_ewc(
-    network: Network,
-    optimiser: optax.GradientTransformation,
-    loss: Loss = squared_error,
-    *,
-    weight: ArrayLike,
-    decay: ArrayLike,
-    anchor: str = "fisher",
-    updates: int = 1,
-) -> Learner:
+    network: Network, optimiser: optax.GradientTransformation, loss: Loss = squared_error,
+    *, weight: ArrayLike, decay: ArrayLike, anchor: str = "fisher", updates: int = 1,
+) -> Learner:  # fmt: skip
     r"""Gradient steps with a quadratic penalty, stiff where past batches had large gradients.
 
     Each of the `updates` steps on a batch follows the gradient of
@@ -56,10 +50,6 @@ def streaming_ewc(
     _check_penalty("streaming_ewc", weight, decay)
     steps = _steps(network, optimiser, loss, weight, updates)
 
-    def init(key: Array, x: Array) -> EwcState:
-        del x
-        return _initial(network.init(key), optimiser)
-
     def update(state: EwcState, batch: Batch) -> EwcState:
         state, square = steps(state, batch)
         fisher = jax.tree.map(lambda f, s: decay * f + s, state.fisher, square)
@@ -75,9 +65,8 @@ def streaming_ewc(
         move = lambda held, p, part: held + part * (p - held)
         return jax.tree.map(move, state.anchor, state.params, fraction)
 
-    def predict(state: EwcState, x: Array) -> Array:
-        return network.apply(state.params, x)
-
+    init = lambda key, x: _initial(network.init(key), optimiser)
+    predict = lambda state, x: network.apply(state.params, x)
     return Learner(init, update, predict, network=network)
 
 
@@ -88,15 +77,9 @@ class OnlineEwcState(NamedTuple):
 
 
 def online_ewc(
-    network: Network,
-    optimiser: optax.GradientTransformation,
-    loss: Loss = squared_error,
-    *,
-    weight: ArrayLike,
-    decay: ArrayLike = 1.0,
-    ends: Sequence[int],
-    updates: int = 1,
-) -> Learner:
+    network: Network, optimiser: optax.GradientTransformation, loss: Loss = squared_error,
+    *, weight: ArrayLike, decay: ArrayLike = 1.0, ends: Sequence[int], updates: int = 1,
+) -> Learner:  # fmt: skip
     r"""Online EWC (Schwarz et al., 2018), which needs task boundaries.
 
     The penalty of `streaming_ewc` with an anchor that stays for a whole task: the parameters after
@@ -136,9 +119,7 @@ def online_ewc(
         )
         return OnlineEwcState(ewc._replace(fisher=fisher, anchor=anchor), gathered, batches)
 
-    def predict(state: OnlineEwcState, x: Array) -> Array:
-        return network.apply(state.ewc.params, x)
-
+    predict = lambda state, x: network.apply(state.ewc.params, x)
     return Learner(init, update, predict, Contract(task_boundary=True))
 
 
@@ -156,12 +137,9 @@ def _initial(params: Params, optimiser: optax.GradientTransformation) -> EwcStat
 
 
 def _steps(
-    network: Network,
-    optimiser: optax.GradientTransformation,
-    loss: Loss,
-    weight: ArrayLike,
+    network: Network, optimiser: optax.GradientTransformation, loss: Loss, weight: ArrayLike,
     updates: int,
-) -> Callable[[EwcState, Batch], tuple[EwcState, Params]]:
+) -> Callable[[EwcState, Batch], tuple[EwcState, Params]]:  # fmt: skip
     """The gradient steps on a batch, and the squared gradient of its loss at the last step."""
 
     def objective(params: Params, batch: Batch) -> tuple[Array, Params]:
@@ -171,13 +149,8 @@ def _steps(
 
     def step(state: EwcState, batch: Batch) -> tuple[EwcState, Params]:
         slope, observed = jax.grad(objective, has_aux=True)(state.params, batch)
-        pulled = jax.tree.map(
-            lambda g, f, p, held: g + weight * f * (p - held),
-            slope,
-            state.fisher,
-            state.params,
-            state.anchor,
-        )
+        pull = lambda g, f, p, held: g + weight * f * (p - held)
+        pulled = jax.tree.map(pull, slope, state.fisher, state.params, state.anchor)
         change, optimiser_state = optimiser.update(pulled, state.optimiser, state.params)
         params = optax.apply_updates(observed, without_running_statistics(change))
         return state._replace(params=params, optimiser=optimiser_state), slope

@@ -19,14 +19,9 @@ class FlyState(NamedTuple):
 
 
 def flymodel(
-    inputs: int,
-    neurons: int,
-    classes: int,
-    *,
-    per_unit: int | None = None,
-    lr: ArrayLike = 0.005,
-    active: float = 0.01,
-) -> Learner:
+    inputs: int, neurons: int, classes: int,
+    *, per_unit: int | None = None, lr: ArrayLike = 0.005, active: float = 0.01,
+) -> Learner:  # fmt: skip
     """Each unit sums `per_unit` random inputs; the fraction `active` of largest units stays active.
 
     By default a unit sums 64 inputs, or a quarter of the inputs if there are fewer than 256.

@@ -55,13 +55,9 @@ def check_steps(name: str, optimiser: Any, updates: Any) -> None:
 
 
 def gradient(
-    network: Network,
-    optimiser: optax.GradientTransformation,
-    loss: Loss = squared_error,
-    *,
-    updates: int = 1,
-    penalty: Callable[[Array], Array] | None = None,
-) -> Learner:
+    network: Network, optimiser: optax.GradientTransformation, loss: Loss = squared_error,
+    *, updates: int = 1, penalty: Callable[[Array], Array] | None = None,
+) -> Learner:  # fmt: skip
     """Take `updates` gradient steps on every batch (E in the paper), with any optax optimiser.
 
     Args:
@@ -93,7 +89,5 @@ def gradient(
     def update(state: GradientState, batch: Batch) -> GradientState:
         return jax.lax.fori_loop(0, updates, lambda _, s: step(s, batch), state)
 
-    def predict(state: GradientState, x: Array) -> Array:
-        return network.apply(state.params, x)
-
+    predict = lambda state, x: network.apply(state.params, x)
     return Learner(init, update, predict, network=network)

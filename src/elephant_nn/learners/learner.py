@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import jax
@@ -58,8 +58,8 @@ class Learner:
     predict: Callable[[State, Array], Array]
     needs: Contract = Contract()
     network: Network | None = None
-    recipe: Recipe | None = None
-    hyperparameters: tuple[tuple[str, float], ...] = ()
+    recipe: Recipe | None = field(default=None, init=False)
+    hyperparameters: tuple[tuple[str, float], ...] = field(default=(), init=False)
 
 
 def outside(value: ArrayLike, lowest: float, highest: float = math.inf) -> bool:

@@ -81,10 +81,13 @@ def make_recipe(
     build: Callable[..., Any], args: tuple[Any, ...], settings: Settings
 ) -> tuple[Recipe, dict[str, float]]:
     """The recipe of a builder with these settings, and the values of its traced parameters."""
-    known = declared(build)
-    values = {}
+    known, others = declared(build), inspect.signature(build).parameters
+    values, given = {}, {}
     for symbol, value in settings.items():
         name = parameter_name(symbol, known)
+        if name not in known and name in others:
+            given[name] = value
+            continue
         if name not in known:
             raise TypeError(
                 f"{build.__name__} has no setting {symbol!r}; it declares "
@@ -96,7 +99,7 @@ def make_recipe(
     if missing:
         raise TypeError(f"{build.__name__} needs a value for {', '.join(missing)}")
     floats = {name: float(v) for name, v in values.items() if known[name].kind is float}
-    static = tuple((name, v) for name, v in sorted(values.items()) if name not in floats)
+    static = tuple((n, v) for n, v in sorted({**values, **given}.items()) if n not in floats)
     return Recipe(build, args, static, tuple(sorted(floats))), floats
 
 
@@ -116,6 +119,10 @@ def inject_hyperparams(build: Callable[..., "Learner"]) -> Callable[..., "Learne
 
     def make(*args: Any, **settings: Any) -> "Learner":
         recipe, floats = make_recipe(build, args, settings)
-        return replace(recipe(floats), recipe=recipe, hyperparameters=tuple(floats.items()))
+        learner = replace(recipe(floats))
+        # Not arguments of Learner: `replace` on the result drops them, as it changes the learner.
+        object.__setattr__(learner, "recipe", recipe)
+        object.__setattr__(learner, "hyperparameters", tuple(floats.items()))
+        return learner
 
     return make

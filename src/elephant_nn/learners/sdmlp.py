@@ -33,15 +33,9 @@ def top_k_inhibited(
 
 
 def sdmlp(
-    inputs: int,
-    neurons: int,
-    classes: int,
-    *,
-    k: int = 10,
-    switch: ArrayLike = 5e6,
-    lr: ArrayLike = 0.05,
-    passes: int = 500,
-) -> Learner:
+    inputs: int, neurons: int, classes: int,
+    *, k: int = 10, switch: ArrayLike = 5e6, lr: ArrayLike = 0.05, passes: int = 500,
+) -> Learner:  # fmt: skip
     """Top-k units over non-negative inputs and weights of unit length; plain SGD.
 
     Every unit starts excitatory, so that all units learn, and becomes inhibitory as it is used (the

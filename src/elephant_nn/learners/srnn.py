@@ -22,19 +22,9 @@ def set_kl(features: Float[Array, "n units"], beta: ArrayLike) -> Float[Array, "
 
 
 def sr_nn(
-    network: Network,
-    optimiser: optax.GradientTransformation,
-    loss: Loss = squared_error,
-    *,
-    weight: ArrayLike,
-    beta: ArrayLike,
-    updates: int = 1,
-) -> Learner:
+    network: Network, optimiser: optax.GradientTransformation, loss: Loss = squared_error,
+    *, weight: ArrayLike, beta: ArrayLike, updates: int = 1,
+) -> Learner:  # fmt: skip
     """Sparse representations by loss: `gradient` plus `weight` (the paper's lambda) x `set_kl`."""
-    return gradient(
-        network,
-        optimiser,
-        loss,
-        updates=updates,
-        penalty=lambda features: jnp.asarray(weight) * set_kl(features, beta),
-    )
+    penalty = lambda features: jnp.asarray(weight) * set_kl(features, beta)
+    return gradient(network, optimiser, loss, updates=updates, penalty=penalty)

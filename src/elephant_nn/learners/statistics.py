@@ -119,13 +119,8 @@ def _init(network: Network, width: int, classes: int) -> Callable[[Array, Array]
 def _make_update(network: Network) -> Callable[[ClassSums, Batch], ClassSums]:
     def update(state: ClassSums, batch: Batch) -> ClassSums:
         origin, h, labels = _centred(network, state, batch)
-        return ClassSums(
-            state.params,
-            origin,
-            state.samples + labels.sum(0),
-            state.total + labels.T @ h,
-            state.squares + labels.T @ h**2,
-        )
+        samples, total = state.samples + labels.sum(0), state.total + labels.T @ h
+        return ClassSums(state.params, origin, samples, total, state.squares + labels.T @ h**2)
 
     return update
 

@@ -17,6 +17,7 @@ from jax import lax
 from jaxtyping import Array, ArrayLike, Float
 
 Initializer = jax.nn.initializers.Initializer
+Pair = tuple[Array, Array]
 
 
 def elephant(x: ArrayLike, a: ArrayLike = 0.1, d: SupportsFloat = 4) -> Float[Array, "..."]:
@@ -76,9 +77,7 @@ def _bell(x: Array, a: Array, d: float) -> Array:
 
 
 @_bell.defjvp
-def _bell_jvp(
-    d: float, primals: tuple[Array, Array], tangents: tuple[Array, Array]
-) -> tuple[Array, Array]:
+def _bell_jvp(d: float, primals: Pair, tangents: Pair) -> Pair:
     (x, a), (x_dot, a_dot) = primals, tangents
     y, slope = _bell(x, a, d), _slope(x, a, d)
     return y, slope * x_dot - (_inside(x, a, y) * slope) * a_dot
@@ -92,9 +91,7 @@ def _slope(x: Array, a: Array, d: float) -> Array:
 
 
 @_slope.defjvp
-def _slope_jvp(
-    d: float, primals: tuple[Array, Array], tangents: tuple[Array, Array]
-) -> tuple[Array, Array]:
+def _slope_jvp(d: float, primals: Pair, tangents: Pair) -> Pair:
     (x, a), (x_dot, a_dot) = primals, tangents
     y, slope = _bell(x, a, d), _slope(x, a, d)
     bend = d + 1 - 2 * d * y
@@ -193,43 +190,25 @@ def elephant_activation(a: ArrayLike = 0.1, d: SupportsFloat = 4) -> Activation:
     """`elephant` at a fixed width and sharpness, for a network."""
     _checked_sharpness(d)
     _checked_width(a, jnp.float32)
-    return Activation(
-        "elephant",
-        partial(elephant, a=a, d=d),
-        partial(elephant_slope, a=a, d=d),
-        sparsity=1.0,
-        slope_sparsity=1.0,
-    )
+    value, slope = partial(elephant, a=a, d=d), partial(elephant_slope, a=a, d=d)
+    return Activation("elephant", value, slope, sparsity=1.0, slope_sparsity=1.0)
 
 
 relu = Activation(
-    "relu",
-    jax.nn.relu,
-    lambda x: (x > 0).astype(x.dtype),
-    sparsity=0.5,
-    slope_sparsity=0.5,
+    "relu", jax.nn.relu, lambda x: (x > 0).astype(x.dtype), sparsity=0.5, slope_sparsity=0.5
 )
 sigmoid = Activation(
-    "sigmoid",
-    jax.nn.sigmoid,
-    lambda x: jax.nn.sigmoid(x) * jax.nn.sigmoid(-x),
-    sparsity=0.5,
-    slope_sparsity=1.0,
-)
+    "sigmoid", jax.nn.sigmoid, lambda x: jax.nn.sigmoid(x) * jax.nn.sigmoid(-x),
+    sparsity=0.5, slope_sparsity=1.0,
+)  # fmt: skip
 tanh = Activation(
-    "tanh",
-    jnp.tanh,
-    lambda x: 4 * jax.nn.sigmoid(2 * x) * jax.nn.sigmoid(-2 * x),
-    sparsity=0.0,
-    slope_sparsity=1.0,
-)
+    "tanh", jnp.tanh, lambda x: 4 * jax.nn.sigmoid(2 * x) * jax.nn.sigmoid(-2 * x),
+    sparsity=0.0, slope_sparsity=1.0,
+)  # fmt: skip
 elu = Activation(
-    "elu",
-    _elu,
-    lambda x: jnp.where(x > 0, 1.0, jnp.exp(jnp.minimum(x, 0))).astype(x.dtype),
-    sparsity=0.0,
-    slope_sparsity=0.5,
-)
+    "elu", _elu, lambda x: jnp.where(x > 0, 1.0, jnp.exp(jnp.minimum(x, 0))).astype(x.dtype),
+    sparsity=0.0, slope_sparsity=0.5,
+)  # fmt: skip
 
 CLASSICAL: dict[str, Activation] = {f.name: f for f in (relu, sigmoid, tanh, elu)}
 
@@ -243,8 +222,7 @@ def even_bias(sigma_bias: ArrayLike) -> Initializer:
     r"""Biases evenly spaced over $\pm\sqrt{3}\,\sigma_{bias}$, as in the paper's elephant layers.
 
     Spread biases centre the bells of a layer at different inputs, so some unit responds to any
-    input.
-    Call it as `even_bias(0.64)(key, (units,))`, or pass it as flax's `bias_init`. The key is
+    input. Call it as `even_bias(0.64)(key, (units,))`, or pass it as flax's `bias_init`. The key is
     ignored. For many units, sigma_bias is the standard deviation of the biases.
     """
 

@@ -20,14 +20,9 @@ Shape = tuple[int, int, int]
 
 
 def cnn(
-    shape: Shape,
-    neurons: int,
-    classes: int,
-    activation: Callable[[Array], Array] = relu,
-    *,
-    sigma_bias: ArrayLike = 0.0,
-    filters: int = 64,
-) -> Network:
+    shape: Shape, neurons: int, classes: int, activation: Callable[[Array], Array] = relu,
+    *, sigma_bias: ArrayLike = 0.0, filters: int = 64,
+) -> Network:  # fmt: skip
     """Convolution 3x3 with ReLU, 2x2 max pooling, a dense layer of `neurons`, an output layer.
 
     `activation` and `sigma_bias` apply to the dense layer: with `elephant_activation(a, 4)` this is
@@ -89,18 +84,10 @@ def _pooled_convolution(
 
 
 def convmixer(
-    shape: Shape,
-    neurons: int,
-    classes: int,
-    activation: Callable[[Array], Array] = relu,
-    *,
-    sigma_bias: ArrayLike = 0.0,
-    width: int = 256,
-    depth: int = 8,
-    patch: int = 2,
-    kernel: int = 5,
-    momentum: float = 0.9,
-) -> Network:
+    shape: Shape, neurons: int, classes: int, activation: Callable[[Array], Array] = relu,
+    *, sigma_bias: ArrayLike = 0.0, width: int = 256, depth: int = 8, patch: int = 2,
+    kernel: int = 5, momentum: float = 0.9,
+) -> Network:  # fmt: skip
     """ConvMixer (Trockman and Kolter, 2022), then a dense layer of `neurons` and the output layer.
 
     Patches of the image are embedded in `width` channels. Each of `depth` blocks mixes positions (a
@@ -118,10 +105,8 @@ def convmixer(
     height, columns, channels = shape
     if patch < 1 or height % patch or columns % patch:
         raise ValueError(f"convmixer: patches of {patch} do not tile images of shape {shape}")
-    dense, weight = (
-        mlp((width, neurons, classes), activation, sigma_bias=sigma_bias),
-        fan_in_uniform(),
-    )
+    dense = mlp((width, neurons, classes), activation, sigma_bias=sigma_bias)
+    weight = fan_in_uniform()
     sizes = [("embed", patch * patch * channels, width)]
     for i in range(depth):
         sizes += [(f"depthwise{i}", kernel * kernel, width), (f"pointwise{i}", width, width)]
@@ -131,11 +116,9 @@ def convmixer(
         for i, (name, n_in, n_out) in enumerate(sizes):
             layers[name] = {
                 "w": weight(jax.random.fold_in(key, i), (n_in, n_out), jnp.float32),
-                "b": jnp.zeros(n_out),
-                "scale": jnp.ones(n_out),
-                "shift": jnp.zeros(n_out),
+                "b": jnp.zeros(n_out), "scale": jnp.ones(n_out), "shift": jnp.zeros(n_out),
                 "running": {"mean": jnp.zeros(n_out), "variance": jnp.ones(n_out)},
-            }
+            }  # fmt: skip
         return {"layers": layers, "dense": dense.init(jax.random.fold_in(key, len(sizes)))}
 
     def forward(params: Params, x: Array, observing: bool) -> tuple[Array, Params]:
@@ -195,10 +178,6 @@ def _offsets(size: int) -> Iterator[tuple[int, int]]:
     return product(range(size), range(size))
 
 
-def _depthwise_forward(x: Array, kernel: Array, size: int) -> tuple[Array, tuple[Array, Array]]:
-    return _depthwise(x, kernel, size), (x, kernel)
-
-
 def _depthwise_backward(size: int, saved: tuple[Array, Array], slope: Array) -> tuple[Array, Array]:
     # Autodiff would write one large array per tap (25 for a 5x5 kernel). Sums over rows stay in the
     # cache and are several times faster.
@@ -222,7 +201,7 @@ def _depthwise_backward(size: int, saved: tuple[Array, Array], slope: Array) -> 
     return _shifted_sum(slope, kernel[::-1], size, size - 1 - before), kernel_slope
 
 
-_depthwise.defvjp(_depthwise_forward, _depthwise_backward)
+_depthwise.defvjp(lambda x, w, size: (_depthwise(x, w, size), (x, w)), _depthwise_backward)
 
 
 def _batch_norm(

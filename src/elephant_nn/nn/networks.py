@@ -14,13 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Key
 
-from elephant_nn.nn.activations import (
-    Activation,
-    elephant_activation,
-    even_bias,
-    fan_in_uniform,
-    relu,
-)
+from elephant_nn.nn.activations import elephant_activation, even_bias, fan_in_uniform, relu
 
 Params = Any
 Product = Callable[[Array, Array], Array]
@@ -80,14 +74,10 @@ def flatten_inputs(x: Float[Array, "n ..."], inputs: int, name: str) -> Float[Ar
 
 
 def mlp(
-    sizes: Sequence[int],
-    activation: Callable[[Array], Array] = relu,
-    *,
-    hidden: Callable[[Array], Array] = relu,
-    sigma_bias: ArrayLike = 0.0,
-    output_bias: bool = False,
-    product: Product = jnp.matmul,
-) -> Network:
+    sizes: Sequence[int], activation: Callable[[Array], Array] = relu,
+    *, hidden: Callable[[Array], Array] = relu, sigma_bias: ArrayLike = 0.0,
+    output_bias: bool = False, product: Product = jnp.matmul,
+) -> Network:  # fmt: skip
     """A multi-layer perceptron of any depth, for batches of shape (n, sizes[0]).
 
     Args:
@@ -132,21 +122,12 @@ def mlp(
 
 
 def emlp(
-    sizes: Sequence[int],
-    *,
-    a: ArrayLike,
-    sigma_bias: ArrayLike,
-    d: SupportsFloat = 4,
-    hidden: Activation = relu,
-    output_bias: bool = False,
+    sizes: Sequence[int], *, a: ArrayLike, sigma_bias: ArrayLike, d: SupportsFloat = 4,
+    hidden: Callable[[Array], Array] = relu, output_bias: bool = False,
     product: Product = jnp.matmul,
-) -> Network:
+) -> Network:  # fmt: skip
     """An elephant MLP: `mlp` with the elephant and its spread biases in the last hidden layer."""
     return mlp(
-        sizes,
-        elephant_activation(a, d),
-        hidden=hidden,
-        sigma_bias=sigma_bias,
-        output_bias=output_bias,
-        product=product,
-    )
+        sizes, elephant_activation(a, d), hidden=hidden, sigma_bias=sigma_bias,
+        output_bias=output_bias, product=product,
+    )  # fmt: skip

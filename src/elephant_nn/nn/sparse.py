@@ -79,14 +79,9 @@ def _in_groups(x: Array, group: int, name: str) -> list[Array]:
 
 
 def normalised_emlp(
-    sizes: Sequence[int],
-    *,
-    a: ArrayLike = 0.2,
-    sigma_bias: ArrayLike = 0.4,
-    d: SupportsFloat = 4,
-    output_bias: bool = True,
-    product: Product = jnp.matmul,
-) -> Network:
+    sizes: Sequence[int], *, a: ArrayLike = 0.2, sigma_bias: ArrayLike = 0.4, d: SupportsFloat = 4,
+    output_bias: bool = True, product: Product = jnp.matmul,
+) -> Network:  # fmt: skip
     """The authors' later elephant network: normalised layers, learned widths and heights.
 
     Every hidden layer is affine, normalised over its units (with a learned scale and shift), then
@@ -104,11 +99,9 @@ def normalised_emlp(
             if i < len(sizes) - 2:
                 layer |= {
                     "b": even_bias(sigma_bias)(key, (n_out,)),
-                    "scale": jnp.ones(n_out),
-                    "shift": jnp.zeros(n_out),
-                    "log_a": jnp.full(n_out, jnp.log(a)),
-                    "log_height": jnp.zeros(n_out),
-                }
+                    "scale": jnp.ones(n_out), "shift": jnp.zeros(n_out),
+                    "log_a": jnp.full(n_out, jnp.log(a)), "log_height": jnp.zeros(n_out),
+                }  # fmt: skip
             elif output_bias:
                 layer["b"] = jnp.zeros(n_out)
             layers.append(layer)

@@ -16,11 +16,12 @@ from elephant_nn.experiments.constants import (
     SINE_STAGES,
     STEPS,
 )
-from elephant_nn.experiments.spec import Dashes, Row, Table
-from elephant_nn.experiments.summaries import finished, summarise
-from elephant_nn.report.style import BLACK, COLOURS, band, figure, legend_below, save_figure
+from elephant_nn.experiments.spec import Row, Table
+from elephant_nn.experiments.summaries import runs_of, summarise
+from elephant_nn.report.style import COLOURS, band, figure, legend_below, line_of, save_figure
 
-Found = Sequence[tuple[Row, pl.DataFrame]]
+Found = list[tuple[Row, pl.DataFrame]]
+SINE_TICKS = [0, 0.5, 1, 1.5, 2]
 
 
 @dataclass(frozen=True)
@@ -44,21 +45,12 @@ def draw_figures(table: Table, rows: pl.DataFrame, folder: Path) -> list[Drawn]:
     return drawn
 
 
-def line_of(table: Table, row: Row) -> tuple[str, Dashes]:
-    """Colour and dashes of a row; rows without any take the next colours, dash-dotted."""
-    if row.line is not None:
-        return COLOURS[row.line[0]], row.line[1]
-    others = [other.key for other in table.rows if other.line is None and other.drawn]
-    colours = list(COLOURS.values())
-    return colours[others.index(row.key) % len(colours)], (0, (5, 1, 1, 1))
-
-
-def _found(table: Table, rows: pl.DataFrame, curve: str) -> list[tuple[Row, pl.DataFrame]]:
+def _found(table: Table, rows: pl.DataFrame, curve: str) -> Found:
     """The rows that figures show, with their finished runs that have this curve."""
     if curve not in rows.columns:
         return []
-    with_curve = rows.filter(pl.col(curve).is_not_null())
-    pairs = ((row, finished(with_curve, table, row)) for row in table.rows if row.drawn)
+    ended = rows.filter((pl.col("status") == "ok") & pl.col(curve).is_not_null())
+    pairs = ((row, runs_of(ended, table, row, row.settings)) for row in table.rows if row.drawn)
     return [(row, runs) for row, runs in pairs if runs.height]
 
 
@@ -76,24 +68,24 @@ def sine_stages(table: Table, rows: pl.DataFrame) -> Figure | None:
     for i, (row, run) in enumerate(found):
         for j, stage in enumerate(SINE_STAGES):
             ax = axes[3 * i + j]
-            x = np.linspace(0, 2, len(run["learned"][j]))
             x_t = (stage - 1) * 2 / (SINE_STAGES[-1] - 1)
-            ax.axvline(x_t, color=BLACK, lw=0.8, ls=":")
-            ax.plot(x, np.sin(np.pi * x), color=BLACK, lw=1.2, ls="--", label="true function")
+            ax.axvline(x_t, color="black", lw=0.8, ls=":")
+            x = _plot_sine(ax, len(run["learned"][j]))
             ax.plot(x, run["learned"][j], color=COLOURS["blue"], label="learned function")
             if run.get("kernel") is not None:
                 label = "normalised kernel at $x_t$"
                 ax.plot(x, run["kernel"][j], color=COLOURS["orange"], label=label)
-            ax.set_title(f"{row.label}, t = {stage}")
-            ax.set_ylim(-1.6, 1.6)
-            ax.set_xlim(0, 2)
-            ax.set_xticks([0, 0.5, 1, 1.5, 2])
-            if i == len(found) - 1:
-                ax.set_xlabel("x")
-            if j == 0:
-                ax.set_ylabel("f(x), normalised kernel")
+            ax.set(title=f"{row.label}, t = {stage}", ylim=(-1.6, 1.6))
+            ax.set(xlim=(0, 2), xticks=SINE_TICKS, xlabel="x" if i == len(found) - 1 else "")
+        axes[3 * i].set_ylabel("f(x), normalised kernel")
     legend_below(drawn, axes[0])
     return drawn
+
+
+def _plot_sine(ax: Axes, points: int) -> np.ndarray:
+    x = np.linspace(0, 2, points)
+    ax.plot(x, np.sin(np.pi * x), color="black", lw=1.2, ls="--", label="true function")
+    return x
 
 
 def sine_curves(table: Table, rows: pl.DataFrame) -> Figure | None:
@@ -105,9 +97,7 @@ def sine_curves(table: Table, rows: pl.DataFrame) -> Figure | None:
         curves = np.array(runs["mse_curve"].to_list())
         samples = np.arange(1, curves.shape[1] + 1)
         band(ax, samples, curves, *line_of(table, row), row.label)
-    ax.set_yscale("log")
-    ax.set_xlabel("samples seen")
-    ax.set_ylabel("test MSE over the whole range")
+    ax.set(yscale="log", xlabel="samples seen", ylabel="test MSE over the whole range")
     ax.legend(loc="lower left", frameon=False)
     return drawn
 
@@ -119,18 +109,14 @@ def edited(table: Table, rows: pl.DataFrame) -> Figure | None:
     drawn, axes = figure(1, len(found), 4.8 * len(found), 3.6, sharey=True)
     for ax, (row, runs) in zip(axes, found, strict=True):
         run = runs.row(0, named=True)
-        x = np.linspace(0, 2, len(run["old"]))
         low, high = EDIT_POINT - EDIT_NEIGHBOURHOOD, EDIT_POINT + EDIT_NEIGHBOURHOOD
         ax.axvspan(low, high, color="#F2F2F2", lw=0)
-        ax.plot(x, np.sin(np.pi * x), color=BLACK, lw=1.2, ls="--", label="true function")
+        x = _plot_sine(ax, len(run["old"]))
         ax.plot(x, run["old"], color=COLOURS["sky"], label="before the edit")
         ax.plot(x, run["new"], color=COLOURS["red"], label="after the edit")
         label = f"f({EDIT_POINT}) = {EDIT_TARGET}"
-        ax.plot([EDIT_POINT], [EDIT_TARGET], "o", color=BLACK, ms=5, label=label)
-        ax.set_title(row.title)
-        ax.set_xlabel("x")
-        ax.set_xlim(0, 2)
-        ax.set_xticks([0, 0.5, 1, 1.5, 2])
+        ax.plot([EDIT_POINT], [EDIT_TARGET], "o", color="black", ms=5, label=label)
+        ax.set(title=row.title, xlabel="x", xlim=(0, 2), xticks=SINE_TICKS)
     axes[0].set_ylabel("f(x)")
     legend_below(drawn, axes[0])
     return drawn
@@ -145,8 +131,7 @@ def elephant_functions(table: Table, rows: pl.DataFrame) -> Figure | None:
         axes[0].plot(x, elephant(x, 2.0, d), color=COLOURS[colour], label=f"d = {d}")
         axes[1].plot(x, elephant_slope(x, 2.0, d), color=COLOURS[colour], label=f"d = {d}")
     for ax, title in zip(axes, ("elephant(x), a = 2", "slope of elephant(x), a = 2"), strict=True):
-        ax.set_title(title)
-        ax.set_xlabel("x")
+        ax.set(title=title, xlabel="x")
         ax.legend(frameon=False)
     return drawn
 
@@ -161,17 +146,16 @@ def classical_functions(table: Table, rows: pl.DataFrame) -> Figure | None:
     for ax, (name, activation) in zip(axes, CLASSICAL.items(), strict=True):
         ax.plot(x, activation(x), color=COLOURS["blue"], label="value")
         ax.plot(x, activation.slope(x), color=COLOURS["orange"], ls="--", label="slope")
-        ax.set_title(name)
-        ax.set_ylim(-1.2, 2.2)
+        ax.set(title=name, ylim=(-1.2, 2.2))
         ax.legend(loc="upper left", frameon=False)
     for ax in axes[2:]:
         ax.set_xlabel("x")
     return drawn
 
 
-def _by_width(table: Table, rows: pl.DataFrame) -> dict[int, list[tuple[Row, pl.DataFrame]]]:
+def _by_width(table: Table, rows: pl.DataFrame) -> dict[int, Found]:
     """By width: the drawn rows, with the runs that were evaluated after the same batches."""
-    widths: dict[int, list[tuple[Row, pl.DataFrame]]] = {}
+    widths: dict[int, Found] = {}
     for row, runs in _found(table, rows, "accuracy_curve"):
         moments = runs["batches"].to_list()  # they may differ between versions
         same = runs.filter(pl.Series([at == moments[0] for at in moments]))
@@ -195,17 +179,15 @@ def accuracy_curves(table: Table, rows: pl.DataFrame) -> Figure | None:
             band(ax, np.array(runs["batches"][0]), accuracies, *line_of(table, row), label)
         _mark_tasks(ax, [runs for _, runs in found])
         title = table.title.removesuffix(", class-incremental")
-        ax.set_title(f"{title}, {neurons:,} neurons" if neurons else title)
-        ax.set_xlabel("mini-batches seen")
-        ax.set_xlim(0, None)
+        title = f"{title}, {neurons:,} neurons" if neurons else title
+        ax.set(title=title, xlabel="mini-batches seen", xlim=(0, None))
         guesses = "; * settings guessed" if any(row.guessed for row, _ in found) else ""
         ax.legend(
             loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, columnspacing=1.2,
             fontsize=8.5, title=f"method (runs){guesses}", title_fontsize=8.5, frameon=False,
             handlelength=3.2,
         )  # fmt: skip
-    axes[0].set_ylim(0, min(1.0, 1.1 * highest))
-    axes[0].set_ylabel("test accuracy, all classes")
+    axes[0].set(ylim=(0, min(1.0, 1.1 * highest)), ylabel="test accuracy, all classes")
     return drawn
 
 
@@ -222,7 +204,7 @@ def _mark_tasks(ax: Axes, found: Sequence[pl.DataFrame]) -> None:
         ends = [runs["batches"][0][i] for i in _task_ends(runs)]
         if 1 < len(ends) <= 20:
             for end in ends[:-1]:
-                ax.axvline(end, color=BLACK, lw=0.8, ls=":", zorder=0)
+                ax.axvline(end, color="black", lw=0.8, ls=":", zorder=0)
             return
 
 
@@ -244,12 +226,10 @@ def task_maps(table: Table, rows: pl.DataFrame) -> Figure | None:
         if len(matrix) <= 10:
             for (task, moment), value in np.ndenumerate(matrix):
                 shade = "white" if value < 0.5 else "black"
-                ax.text(
-                    moment, task, f"{value:.2f}", ha="center", va="center", color=shade, fontsize=8
-                )
+                ax.text(moment, task, f"{value:.2f}", ha="center", va="center", color=shade, size=8)
         tasks = range(0, len(matrix), max(1, len(matrix) // 10))
-        ax.set_xticks(tasks, [str(t + 1) for t in tasks])
-        ax.set_yticks(tasks, [str(t + 1) for t in tasks])
+        for set_ticks in (ax.set_xticks, ax.set_yticks):
+            set_ticks(tasks, [str(t + 1) for t in tasks])
         ax.grid(visible=False)
         width = f", {row.settings['neurons']:,}" if "neurons" in row.settings else ""
         ax.set_title(f"{row.marked_label}{width}", fontsize=9.5)
@@ -263,43 +243,30 @@ def task_maps(table: Table, rows: pl.DataFrame) -> Figure | None:
 
 def return_curves(table: Table, rows: pl.DataFrame) -> Figure | None:
     """Return against steps, every row of the table that has runs."""
-    found = _found(table, rows, "return_curve")
-    if not found:
+    drawn, (ax,) = figure(1, 1, 6.4, 4.2)
+    if not _returns(ax, table, _found(table, rows, "return_curve")):
         return None
-    drawn, axes = figure(1, 1, 6.4, 4.2)
-    _returns(axes[0], table, found)
-    axes[0].set_title(table.title)
-    axes[0].legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=9)
+    ax.set_title(table.title)
+    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=9)
     return drawn
 
 
-def _returns(ax: Axes, table: Table, found: Found) -> None:
+def _returns(ax: Axes, table: Table, found: Found) -> bool:
     steps = STEPS[table.name.removeprefix("rl-")]
     for row, runs in found:
         curves = np.array(runs["return_curve"].to_list(), float)
         x = np.linspace(0, steps, curves.shape[1] + 1)[1:]
         label = f"{row.title} *" if row.guessed else row.title
         band(ax, x / 1000, curves, *line_of(table, row), label)
-    ax.set_xlim(0, steps / 1000)
-    ax.set_xlabel("thousand steps")
-    ax.set_ylabel("return, mean of 50 episodes")
+    ax.set(xlim=(0, steps / 1000), xlabel="thousand steps", ylabel="return, mean of 50 episodes")
+    return bool(found)
 
 
 def draw_returns(tables: Mapping[str, tuple[Table, pl.DataFrame]], folder: Path) -> list[Drawn]:
     """The paper's figure: its rows in all four tasks side by side; nothing if a task is missing."""
-    panels = [
-        (
-            table,
-            [
-                (row, runs)
-                for row, runs in _found(table, rows, "return_curve")
-                if row.method in ("emlp", "mlp")
-            ],
-        )
-        for table, rows in tables.values()
-        if rows.height
-    ]
-    panels = [(table, found) for table, found in panels if found]
+    of_paper = lambda found: [(row, runs) for row, runs in found if row.method in ("emlp", "mlp")]
+    every = [(t, of_paper(_found(t, rows, "return_curve"))) for t, rows in tables.values()]
+    panels = [(table, found) for table, found in every if found]
     if len(panels) < len(STEPS):
         return []
     drawn, axes = figure(1, len(panels), 3.6 * len(panels), 3.6)
@@ -328,12 +295,10 @@ def buffer_sizes(table: Table, rows: pl.DataFrame) -> Figure | None:
     for ax, (task, lines) in zip(axes, points.items(), strict=True):
         for marker, (method, line) in zip("osD^v<>", lines.items(), strict=False):
             size, mean, se, drawn_rows = zip(*sorted(line, key=lambda p: p[0]), strict=True)
-            colour, _ = line_of(table, drawn_rows[0])
-            label = method.upper()
+            colour, label = line_of(table, drawn_rows[0])[0], method.upper()
             ax.errorbar(size, mean, se, color=colour, marker=marker, label=label, capsize=3)
-        ax.set_xscale("log")
-        ax.set_title(task.title().replace("-", ""))
-        ax.set_xlabel("bytes of replay memory")
+        title = task.title().replace("-", "")
+        ax.set(xscale="log", title=title, xlabel="bytes of replay memory")
     axes[0].set_ylabel("return, last tenth of episodes")
     legend_below(drawn, axes[0])
     return drawn
@@ -345,51 +310,28 @@ RETURNS = (
 )
 
 FIGURES: dict[str, tuple[str, str, Callable[[Table, pl.DataFrame], Figure | None]]] = {
-    "sine_stages": (
-        "sine-stages",
+    "sine_stages": ("sine-stages",
         "The learned function when the stream has reached the dotted line, and how far an update "
-        "there reaches (the kernel). First seed.",
-        sine_stages,
-    ),
-    "sine_curves": (
-        "sine-curves",
+        "there reaches (the kernel). First seed.", sine_stages),
+    "sine_curves": ("sine-curves",
         "Error over the whole range while the samples are shown once, from left to right. Mean "
-        "over seeds; bands are one standard error.",
-        sine_curves,
-    ),
-    "edited": (
-        "edit",
+        "over seeds; bands are one standard error.", sine_curves),
+    "edited": ("edit",
         "Gradient steps on one sample change one output. Shaded: the neighbourhood that the table "
-        "leaves out. First seed.",
-        edited,
-    ),
-    "elephant_functions": (
-        "elephant-functions",
-        "The elephant function and its slope, a = 2.",
-        elephant_functions,
-    ),
-    "classical_functions": (
-        "classical-functions",
-        "The classical activations and their slopes.",
-        classical_functions,
-    ),
-    "accuracy_curves": (
-        "{table}-curves",
+        "leaves out. First seed.", edited),
+    "elephant_functions": ("elephant-functions",
+        "The elephant function and its slope, a = 2.", elephant_functions),
+    "classical_functions": ("classical-functions",
+        "The classical activations and their slopes.", classical_functions),
+    "accuracy_curves": ("{table}-curves",
         "Test accuracy over all classes while a few classes at a time are shown once; dotted lines "
         "are where the classes change. Mean over runs; bands are one standard error.",
-        accuracy_curves,
-    ),
-    "task_maps": (
-        "{table}-tasks",
+        accuracy_curves),
+    "task_maps": ("{table}-tasks",
         "Accuracy on each task after each task. A method that does not forget keeps its rows "
-        "bright to the right of the diagonal. Mean over runs.",
-        task_maps,
-    ),
+        "bright to the right of the diagonal. Mean over runs.", task_maps),
     "return_curves": ("{table}-returns", RETURNS, return_curves),
-    "buffer_sizes": (
-        "{table}",
+    "buffer_sizes": ("{table}",
         "Return against the memory of the replay buffer. Mean over runs; bars are one standard "
-        "error.",
-        buffer_sizes,
-    ),
-}
+        "error.", buffer_sizes),
+}  # fmt: skip

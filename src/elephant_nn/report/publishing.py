@@ -38,10 +38,13 @@ def restore(kept: Path, table: Table, out: Path) -> None:
     if table.figures and not _curves(rows):
         rows = rows.filter(pl.col("seed") >= SELECTION_SEED)
     folder = rows_folder(out, table.name)
-    for older in folder.glob("kept-*.parquet"):
-        older.unlink()
+    older = set(folder.glob("kept-*.parquet"))
     if rows.height:
-        write_rows(folder, "kept", rows.to_dicts())
+        written = write_rows(folder, "kept", rows.to_dicts())
+        os.utime(written, ns=(0, 0))  # older than whatever else the store holds
+        older.discard(written)
+    for path in older:
+        path.unlink(missing_ok=True)
 
 
 def run_published(runner: Runner, table: Table) -> Outcome:
@@ -67,13 +70,11 @@ def publish(kept: Path, table: Table, rows: pl.DataFrame) -> None:
 
     Of the same run the newer row counts; rows that were published stay.
     """
-    with _alone(make_folder(kept)):
+    with _exclusive(make_folder(kept)):
         folder = kept / table.name
         rows = merge([rows, published_rows(kept, table.name)])
-        texts = [comparison(table, rows), chosen_settings(table, rows)]
-        text = "\n\n".join(as_markdown(text) for text in texts if text.lines)
-        write_whole(folder / "tables.md", f"{text}\n".encode())
-        draw_figures(table, rows, folder)
+        if not rows.height:
+            return
         reported = pl.col("seed") < SELECTION_SEED
         compact = rows.with_columns(
             pl.when(reported).then(pl.col(name)) for name in _curves(rows)
@@ -81,6 +82,10 @@ def publish(kept: Path, table: Table, rows: pl.DataFrame) -> None:
         packed = io.BytesIO()
         compact.write_parquet(packed, compression="zstd", compression_level=19)
         write_whole(folder / "rows.parquet", packed.getvalue())
+        texts = [comparison(table, rows), chosen_settings(table, rows)]
+        text = "\n\n".join(as_markdown(text) for text in texts if text.lines)
+        write_whole(folder / "tables.md", f"{text}\n".encode())
+        draw_figures(table, rows, folder)
         tasks = {
             name: (table, published_rows(kept, name))
             for name, table in TABLES.items()
@@ -91,7 +96,8 @@ def publish(kept: Path, table: Table, rows: pl.DataFrame) -> None:
 
 def quote(root: Path, kept: Path) -> None:
     """Put published tables where README and documents quote them."""
-    for document in (root / "README.md", *sorted((root / "docs").glob("*.md"))):
+    documents = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    for document in filter(Path.is_file, documents):
         before = document.read_text("utf-8")
         after = _MARK.sub(lambda match: _quoted(match, kept), before)
         if after != before:
@@ -127,7 +133,7 @@ def _curves(rows: pl.DataFrame) -> list[str]:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _exclusive(folder: Path) -> Iterator[None]:
     """Wait for other commands that publish: rows are read, extended and written as a whole."""
     handle = os.open(folder, os.O_RDONLY)
     try:

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from elephant_nn.experiments.spec import Dashes
+from elephant_nn.experiments.spec import Dashes, Row, Table
 from elephant_nn.files import write_whole
 
 # Okabe and Ito's palette: distinct for every common form of colour blindness, and in grey.
@@ -66,20 +66,23 @@ def band(
         ax.fill_between(x, mean - se, mean + se, color=colour, alpha=0.25, lw=0)
 
 
+def line_of(table: Table, row: Row) -> tuple[str, Dashes]:
+    """Colour and dashes of a row; rows without any take the next colours, dash-dotted."""
+    if row.line is not None:
+        return COLOURS[row.line[0]], row.line[1]
+    others = [other.key for other in table.rows if other.line is None and other.drawn]
+    colours = list(COLOURS.values())
+    return colours[others.index(row.key) % len(colours)], (0, (5, 1, 1, 1))
+
+
 def legend_below(drawn: Figure, *axes: Axes) -> None:
     """One legend for all panels, under them: each name once."""
     found: dict[str, Any] = {}
     for ax in axes:
         handles, names = ax.get_legend_handles_labels()
         found |= dict(zip(names, handles, strict=True))
-    drawn.legend(
-        list(found.values()),
-        list(found),
-        loc="outside lower center",
-        ncols=len(found),
-        frameon=False,
-        fontsize=10,
-    )
+    style: Any = {"loc": "outside lower center", "frameon": False, "fontsize": 10}
+    drawn.legend(list(found.values()), list(found), ncols=len(found), **style)
 
 
 def save_figure(drawn: Figure, folder: Path, name: str) -> list[Path]:

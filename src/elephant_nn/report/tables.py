@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -148,24 +148,16 @@ def chosen_settings(table: Table, rows: pl.DataFrame) -> Text:
         ]
         for one in found
     ]
-    chosen_on = "held-out data, seeds for choosing" if table.choosing else "seeds for choosing"
-    return Text(
-        f"{table.title}: settings chosen by sweep, {metric.title} (runs)",
-        [
-            "method",
-            "chosen setting",
-            "settings compared",
-            chosen_on,
-            *(["best on the test set itself"] if table.test_metric else []),
-            "reported seeds",
-            *(["paper"] if in_paper else []),
-        ],
-        lines,
-        [
-            *_incomplete(table, rows, [one.row for one in found]),
-            *([_how_the_paper_chose(table)] * in_paper),
-        ],
-    )
+    header = [
+        "method", "chosen setting", "settings compared",
+        "held-out data, seeds for choosing" if table.choosing else "seeds for choosing",
+        *(["best on the test set itself"] if table.test_metric else []), "reported seeds",
+        *(["paper"] if in_paper else []),
+    ]  # fmt: skip
+    notes = _incomplete(table, rows, [one.row for one in found])
+    notes += [_how_the_paper_chose(table)] * in_paper
+    title = f"{table.title}: settings chosen by sweep, {metric.title} (runs)"
+    return Text(title, header, lines, notes)
 
 
 def _compared(one: ChoiceRow, tried: int) -> str:
@@ -247,10 +239,6 @@ def _pipes(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def as_json(records: Sequence[dict[str, Any]]) -> str:
-    return json.dumps(records, indent=2)
-
-
 def as_csv(records: Sequence[dict[str, Any]]) -> str:
     text = io.StringIO()
     if records:
@@ -265,8 +253,6 @@ def render(table: Table, rows: pl.DataFrame, form: str, *, sweep: bool = False) 
     if form in ("table", "markdown"):
         text = chosen_settings(table, rows) if sweep else comparison(table, rows)
         return (as_text if form == "table" else as_markdown)(text)
-    found: Sequence[TableRow | ChoiceRow] = (
-        choices(table, rows) if sweep else summarise_table(table, rows)
-    )
-    write: Callable[[Sequence[dict[str, Any]]], str] = as_json if form == "json" else as_csv
-    return write([row.as_record() for row in found])
+    found: Sequence[Any] = choices(table, rows) if sweep else summarise_table(table, rows)
+    records = [row.as_record() for row in found]
+    return json.dumps(records, indent=2) if form == "json" else as_csv(records)

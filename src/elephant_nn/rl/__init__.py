@@ -16,13 +16,11 @@ def is_whole(value: Any) -> bool:
 
 
 def make_environment(task: str, **options: Any) -> "Environment":
-    """Create an environment by its task name.
+    """Create an environment by its name in `TASKS`.
 
-    Args:
-        task: one of `TASKS`.
-        **options: arguments of the task's factory: `max_steps`, the steps after which an episode
-            is truncated, and for Catcher and Pixelcopter `truncate_pixels`, which rounds positions
-            as pygame before 2.3 does.
+    Options are arguments of the task's factory: `max_steps`, the steps after which an episode is
+    truncated, and for Catcher and Pixelcopter `truncate_pixels`, which rounds positions as pygame
+    before 2.3 does.
     """
     from elephant_nn.rl.envs.catcher import catcher
     from elephant_nn.rl.envs.control import acrobot, mountain_car
@@ -33,10 +31,8 @@ def make_environment(task: str, **options: Any) -> "Environment":
         raise ValueError(f"unknown task {task!r}; choose one of {', '.join(factories)}")
     allowed = inspect.signature(factories[task]).parameters
     if unknown := set(options) - set(allowed):
-        raise ValueError(
-            f"{task} has no option {', '.join(sorted(unknown))}; its options are "
-            f"{', '.join(allowed)}"
-        )
+        names, options_there = ", ".join(sorted(unknown)), ", ".join(allowed)
+        raise ValueError(f"{task} has no option {names}; its options are {options_there}")
     max_steps = options.get("max_steps", 1)
     if not is_whole(max_steps) or max_steps < 1:
         raise ValueError(f"max_steps must be an integer, 1 or more, got {max_steps!r}")

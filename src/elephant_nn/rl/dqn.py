@@ -24,7 +24,6 @@ class DQNConfig:
         buffer_size: capacity of the replay buffer, in transitions.
         batch_size: transitions per update, sampled with replacement.
         updates: gradient steps per environment step, all on the same batch (the paper's E).
-        discount: discount factor.
         warm_up: learning starts after this many steps. Over them epsilon falls linearly from 1.
         target_update: steps between two copies to the target network.
         epsilon: probability of a random action after the warm-up.
@@ -50,14 +49,7 @@ class DQNConfig:
 
 
 class DQNState(NamedTuple):
-    """State of the learner.
-
-    Attributes:
-        params: parameters of the Q-network.
-        optimiser: state of the optimiser.
-        target: parameters of the target network.
-        buffer: the replay buffer.
-    """
+    """State of the learner; `target` are the parameters of the target network."""
 
     params: Params
     optimiser: Any
@@ -82,23 +74,14 @@ class QLearning(NamedTuple):
 
 
 def q_learning(
-    size: int,
-    actions: int,
-    network: Network,
-    optimiser: optax.GradientTransformation,
+    size: int, actions: int, network: Network, optimiser: optax.GradientTransformation,
     config: DQNConfig = DQNConfig(),  # noqa: B008
-) -> QLearning:
+) -> QLearning:  # fmt: skip
     """Create the functions of epsilon-greedy Q-learning with replay and a target network.
 
     The loss is the mean squared TD error. Targets bootstrap from the next observation unless the
-    episode terminated there; they do so where it was truncated.
-
-    Args:
-        size: numbers per observation.
-        actions: number of actions.
-        network: maps `size` inputs to one value per action.
-        optimiser: any optax optimiser.
-        config: hyperparameters.
+    episode terminated there; they do so where it was truncated. The network maps the `size` numbers
+    of an observation to one value per action.
     """
     if not isinstance(config, DQNConfig):
         raise TypeError(
@@ -155,11 +138,8 @@ def check_network(network: Network, size: int, actions: int) -> None:
     """Raise ValueError unless the network maps `size` inputs to `actions` outputs."""
     advice = f"build it with {size} inputs and {actions} outputs"
     try:
-        values = jax.eval_shape(
-            lambda key, x: network.apply(network.init(key), x),
-            jax.random.key(0),
-            jax.ShapeDtypeStruct((1, size), jnp.float32),
-        )
+        x = jax.ShapeDtypeStruct((1, size), jnp.float32)
+        values = jax.eval_shape(lambda x: network.apply(network.init(jax.random.key(0)), x), x)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"the network does not accept observations of {size} numbers; {advice} ({error})"
@@ -180,14 +160,7 @@ def transition_row(
 
 
 class AgentState(NamedTuple):
-    """State of a training run.
-
-    Attributes:
-        dqn: state of the learner.
-        environment: state of the environment.
-        observation: the current observation.
-        episode_return: sum of rewards of the current episode so far.
-    """
+    """State of a training run: the learner's, the environment's, and the episode's so far."""
 
     dqn: DQNState
     environment: Any
@@ -210,11 +183,9 @@ class Agent(NamedTuple):
 
 
 def dqn(
-    environment: Environment,
-    network: Network,
-    optimiser: optax.GradientTransformation,
+    environment: Environment, network: Network, optimiser: optax.GradientTransformation,
     config: DQNConfig = DQNConfig(),  # noqa: B008
-) -> Agent:
+) -> Agent:  # fmt: skip
     """Create a DQN agent whose training, environment included, compiles to one program."""
     learning = q_learning(environment.size, environment.actions, network, optimiser, config)
 

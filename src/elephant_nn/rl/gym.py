@@ -36,11 +36,9 @@ FPS = 30
 
 for _id, _task in IDS.items():
     gymnasium.register(
-        _id,
-        entry_point="elephant_nn.rl.gym:ElephantEnv",
-        vector_entry_point="elephant_nn.rl.gym:ElephantVectorEnv",
-        kwargs={"task": _task},
-    )
+        _id, entry_point="elephant_nn.rl.gym:ElephantEnv",
+        vector_entry_point="elephant_nn.rl.gym:ElephantVectorEnv", kwargs={"task": _task},
+    )  # fmt: skip
 
 
 def _spaces(environment: Environment) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Discrete]:
@@ -55,21 +53,14 @@ def _check_mode(mode: str | None, modes: list[str]) -> None:
 
 
 class ElephantEnv(gymnasium.Env[np.ndarray, np.int64]):
-    """One of the four tasks as a Gymnasium environment.
+    """One of the four tasks as a Gymnasium environment: `task` and `options` are those of
+    `elephant_nn.rl.make_environment`, `render_mode` is None, "rgb_array" or "human".
 
     Episodes are truncated after `max_steps`, by default the paper's, so no TimeLimit wrapper is
     needed.
-
-    Args:
-        task: one of `elephant_nn.rl.TASKS`.
-        render_mode: None, "rgb_array" or "human".
-        **options: options of `elephant_nn.rl.make_environment`.
     """
 
-    metadata: dict[str, Any] = {  # noqa: RUF012
-        "render_modes": ["rgb_array", "human"],
-        "render_fps": FPS,
-    }
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array", "human"], "render_fps": FPS}  # noqa: RUF012
 
     def __init__(self, task: str, render_mode: str | None = None, **options: Any):
         import jax
@@ -77,11 +68,11 @@ class ElephantEnv(gymnasium.Env[np.ndarray, np.int64]):
         from elephant_nn.rl import make_environment
 
         _check_mode(render_mode, self.metadata["render_modes"])
-        self.environment = make_environment(task, **options)
+        self.environment = own = make_environment(task, **options)
         self.render_mode = render_mode
-        self.observation_space, self.action_space = _spaces(self.environment)
-        self._reset, self._step = jax.jit(self.environment.reset), jax.jit(self.environment.step)
-        self._observe = jax.jit(self.environment.observe)
+        self.observation_space, self.action_space = _spaces(own)
+        self._reset, self._step = jax.jit(own.reset), jax.jit(own.step)
+        self._observe = jax.jit(own.observe)
         self._state: Any = None
         self._window: Any = None
 
@@ -106,31 +97,22 @@ class ElephantEnv(gymnasium.Env[np.ndarray, np.int64]):
         if self._state is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         if not self.action_space.contains(action):
-            raise ValueError(
-                f"action must be an integer from 0 to {self.environment.actions - 1}, "
-                f"got {action!r}"
-            )
+            last = self.environment.actions - 1
+            raise ValueError(f"action must be an integer from 0 to {last}, got {action!r}")
         self._key, key = jax.random.split(self._key)
         after = self._step(self._state, np.int32(action), key)
         self._state = after.state
         if self.render_mode == "human":
             self._show()
-        return (
-            np.asarray(after.observation),
-            float(after.reward),
-            bool(after.terminated),
-            bool(after.truncated),
-            {},
-        )
+        terminated, truncated = bool(after.terminated), bool(after.truncated)
+        return np.asarray(after.observation), float(after.reward), terminated, truncated, {}
 
     def render(self) -> Any:
         """Return an RGB array, or show the state in a window, depending on `render_mode`."""
         if self._state is None or self.render_mode is None:
             return None
-        return self._show() if self.render_mode == "human" else self._frame()
-
-    def _frame(self) -> np.ndarray:
-        return self.environment.render(self._state)
+        human = self.render_mode == "human"
+        return self._show() if human else self.environment.render(self._state)
 
     def _show(self) -> None:
         try:
@@ -140,13 +122,12 @@ class ElephantEnv(gymnasium.Env[np.ndarray, np.int64]):
                 "render_mode='human' needs pygame: pip install \"elephant-nn[gym]\", or use "
                 "render_mode='rgb_array'"
             ) from error
-        frame = self._frame()
+        frame = self.environment.render(self._state)
         if self._window is None:
             pygame.display.init()  # not pygame.init(), which starts sound as well
             self._window = pygame.display.set_mode(frame.shape[1::-1])
             self._clock = pygame.time.Clock()
-        surface = pygame.surfarray.make_surface(frame.swapaxes(0, 1))
-        self._window.blit(surface, (0, 0))
+        self._window.blit(pygame.surfarray.make_surface(frame.swapaxes(0, 1)), (0, 0))
         pygame.event.pump()
         pygame.display.flip()
         self._clock.tick(FPS)
@@ -161,15 +142,9 @@ class ElephantEnv(gymnasium.Env[np.ndarray, np.int64]):
 
 
 class ElephantVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
-    """Several copies of one task in one compiled step.
+    """Several copies of one task in one compiled step; `render_mode` is None or "rgb_array".
 
     A sub-environment whose episode ended resets at the next step (`AutoresetMode.NEXT_STEP`).
-
-    Args:
-        task: one of `elephant_nn.rl.TASKS`.
-        num_envs: number of sub-environments.
-        render_mode: None or "rgb_array".
-        **options: options of `elephant_nn.rl.make_environment`.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012
@@ -188,13 +163,12 @@ class ElephantVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         _check_mode(render_mode, self.metadata["render_modes"])
         if not is_whole(num_envs) or num_envs < 1:
             raise ValueError(f"num_envs must be an integer, 1 or more, got {num_envs!r}")
-        self.environment = environment = make_environment(task, **options)
+        self.environment = own = make_environment(task, **options)
         self.num_envs, self.render_mode = num_envs, render_mode
-        self.single_observation_space, self.single_action_space = _spaces(environment)
+        self.single_observation_space, self.single_action_space = _spaces(own)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._reset = jax.jit(jax.vmap(environment.reset))
-        self._observe = jax.jit(jax.vmap(environment.observe))
+        self._reset, self._observe = (jax.jit(jax.vmap(f)) for f in (own.reset, own.observe))
         self._step = jax.jit(self._step_all)
         self._rngs = [np_random()[0] for _ in range(num_envs)]
         self._state: Any = None
@@ -206,8 +180,7 @@ class ElephantVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
         keys, step_keys = jnp.unstack(jax.vmap(jax.random.split)(keys), axis=1)
         after = jax.vmap(self.environment.step)(states, actions, step_keys)
-        reset = lambda key: self.environment.reset(jax.random.fold_in(key, 1))
-        starts = jax.vmap(reset)(step_keys)
+        starts = jax.vmap(lambda key: self.environment.reset(jax.random.fold_in(key, 1)))(step_keys)
         where_done = lambda new, old: jnp.where(done.reshape(-1, *[1] * (new.ndim - 1)), new, old)
         states = jax.tree.map(where_done, starts, after.state)
         after = after._replace(
@@ -264,25 +237,16 @@ class ElephantVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         """Take one step in every sub-environment."""
         if self._state is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
-        actions = np.asarray(actions)
+        actions, n, last = np.asarray(actions), self.num_envs, self.environment.actions - 1
         integers = np.issubdtype(actions.dtype, np.integer)
         if not integers or not self.action_space.contains(actions.astype(np.int64)):
-            raise ValueError(
-                f"actions must be {self.num_envs} integers from 0 to "
-                f"{self.environment.actions - 1}, got {actions!r}"
-            )
-        after, self._keys = self._step(
-            self._state, self._done, actions.astype(np.int32), self._keys
-        )
+            raise ValueError(f"actions must be {n} integers from 0 to {last}, got {actions!r}")
+        actions = actions.astype(np.int32)
+        after, self._keys = self._step(self._state, self._done, actions, self._keys)
         self._state = after.state
         self._done = np.asarray(after.terminated | after.truncated)
-        return (
-            np.asarray(after.observation),
-            np.asarray(after.reward, np.float64),
-            np.asarray(after.terminated),
-            np.asarray(after.truncated),
-            {},
-        )
+        ended = np.asarray(after.terminated), np.asarray(after.truncated)
+        return np.asarray(after.observation), np.asarray(after.reward, np.float64), *ended, {}
 
     def render(self) -> tuple[np.ndarray, ...] | None:
         """Return one RGB array per sub-environment."""

@@ -19,28 +19,21 @@ from elephant_nn.rl.envs.environment import Environment, State
 
 
 def evaluate(
-    environment: Environment,
-    network: Network,
-    params: Params,
-    key: Key[Array, ""],
+    environment: Environment, network: Network, params: Params, key: Key[Array, ""],
     episodes: int = 20,
-) -> Float[Array, " episodes"]:
+) -> Float[Array, " episodes"]:  # fmt: skip
     """Play episodes with the greedy policy and return one return per episode."""
     if episodes < 1:
         raise ValueError(f"evaluate: episodes must be 1 or more, got {episodes}")
     _check(environment, network, params)
-    keys = jax.random.split(key, episodes)
-    run = partial(_run_episode, environment, network, params)
-    return jax.jit(jax.vmap(lambda key: run(key)[2]))(keys)
+    run = lambda key: _run_episode(environment, network, params, key)[2]
+    return jax.jit(jax.vmap(run))(jax.random.split(key, episodes))
 
 
 def record_episode(
-    environment: Environment,
-    network: Network,
-    params: Params,
-    key: Key[Array, ""],
+    environment: Environment, network: Network, params: Params, key: Key[Array, ""],
     frames: int = 1000,
-) -> tuple[list[Frame], float]:
+) -> tuple[list[Frame], float]:  # fmt: skip
     """Play one greedy episode. Return its first `frames` frames, rendered, and its return."""
     if frames < 1:
         raise ValueError(f"record_episode: frames must be 1 or more, got {frames}")
@@ -94,7 +87,6 @@ def write_gif(path: Path | str, frames: Sequence[Frame], fps: float = 30) -> Pat
     if not fps > 0:
         raise ValueError(f"write_gif: fps must be above 0, got {fps}")
     first, *rest = (Image.fromarray(np.asarray(frame)) for frame in frames)
-    content = io.BytesIO()
-    duration = round(1000 / fps)
+    content, duration = io.BytesIO(), round(1000 / fps)
     first.save(content, "GIF", save_all=True, append_images=rest, duration=duration, loop=0)
     return write_whole(Path(path), content.getvalue())

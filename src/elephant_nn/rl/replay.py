@@ -7,12 +7,7 @@ from jaxtyping import Array, Float, Int
 
 
 class ReplayBuffer(NamedTuple):
-    """The newest transitions.
-
-    Attributes:
-        rows: stored transitions. Once the buffer is full, a new row replaces the oldest.
-        written: number of rows ever added.
-    """
+    """The newest transitions; `written` counts all rows ever added."""
 
     rows: Float[Array, "capacity width"]
     written: Int[Array, ""]

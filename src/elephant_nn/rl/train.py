@@ -34,13 +34,7 @@ except ImportError as error:
 
 
 class TrainingResult(NamedTuple):
-    """Result of `train`.
-
-    Attributes:
-        params: parameters of the Q-network.
-        returns: return of every finished episode.
-        episode_ends: last step of every finished episode, counted from 0.
-    """
+    """Result of `train`: `episode_ends` has the last step of every finished episode, from 0."""
 
     params: Params
     returns: Float[np.ndarray, " episodes"]
@@ -48,23 +42,15 @@ class TrainingResult(NamedTuple):
 
 
 def train(
-    env: gymnasium.Env[Any, Any],
-    network: Network,
-    optimiser: optax.GradientTransformation,
+    env: gymnasium.Env[Any, Any], network: Network, optimiser: optax.GradientTransformation,
     config: DQNConfig = DQNConfig(),  # noqa: B008
-    *,
-    steps: int,
-    seed: int = 0,
-    report: Callable[[int, int], None] | None = None,
-) -> TrainingResult:
+    *, steps: int, seed: int = 0, report: Callable[[int, int], None] | None = None,
+) -> TrainingResult:  # fmt: skip
     """Train DQN for a number of environment steps.
 
     Args:
         env: an environment with a Discrete action space and a Box observation space.
         network: maps an observation, flattened, to one value per action.
-        optimiser: any optax optimiser.
-        config: hyperparameters.
-        steps: number of environment steps.
         seed: seeds network, exploration and environment. The same seed gives the same result if
             the environment is deterministic given its seed.
         report: `report(done, steps)` is called every 1,000 steps and at the end.

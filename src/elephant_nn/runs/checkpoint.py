@@ -12,21 +12,25 @@ from elephant_nn.files import StorageError, StoreWarning, set_aside
 from elephant_nn.states import read_state, save_state
 
 
-def save_checkpoint(path: Path, chunk: int, tree: Any, cells: Sequence[str] = ()) -> None:
+def save_checkpoint(
+    path: Path, chunk: int, tree: Any, cells: Sequence[str] = (), code: str = ""
+) -> None:
     """Write a tree and the number of finished chunks, complete or not at all."""
-    save_state(path, tree, {"chunk": str(chunk), "cells": json.dumps(list(cells))})
+    about = {"chunk": str(chunk), "cells": json.dumps(list(cells)), "code": code}
+    save_state(path, tree, about)
 
 
-def load_checkpoint(path: Path, like: Any) -> tuple[int, Any] | None:
+def load_checkpoint(path: Path, like: Any, code: str = "") -> tuple[int, Any] | None:
     """The number of finished chunks and the tree; None without a usable checkpoint.
 
-    A damaged checkpoint, or one of another shape, is set aside: the shard starts anew.
+    A damaged checkpoint, or one of another shape, is set aside: the shard starts anew. So does one
+    whose code has changed since.
     """
     if not path.exists():
         return None
     try:
         tree, metadata = read_state(path, like)
-        return int(metadata["chunk"]), tree
+        return (int(metadata["chunk"]), tree) if metadata["code"] == code else None
     except (StorageError, KeyError, ValueError):
         warnings.warn(
             set_aside(path, "is damaged or of another version"), StoreWarning, stacklevel=2

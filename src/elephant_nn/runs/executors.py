@@ -5,15 +5,16 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from elephant_nn.runs.shard import Shard, run_shard
-from elephant_nn.runs.store import Row
+from elephant_nn.runs.store import Record
 
 TRIES = 2
 """A shard whose worker dies is run once more."""
@@ -24,7 +25,7 @@ class Failure:
     reason: str
 
 
-Result = list[Row] | Failure
+Result = list[Record] | Failure
 Waiting = Callable[[Sequence[Shard]], None]
 
 
@@ -73,7 +74,7 @@ class LocalProcesses:
                 while len(busy) < self.workers and (task := take()):
                     worker = idle.pop() if idle else Worker(self.threads)
                     busy[worker] = task
-                    worker.send(task[0], scratch, checkpoint_seconds)
+                    worker.send(_attempt, task[0], scratch, checkpoint_seconds)
                 if not busy:
                     return
                 ready = wait([worker.connection for worker in busy], timeout=0.5)
@@ -86,7 +87,7 @@ class LocalProcesses:
                     elif tries < TRIES:
                         again.append((shard, tries + 1))
                     else:
-                        yield shard, Failure("its worker died twice (out of memory?)")
+                        yield shard, Failure(f"its worker died twice ({worker.death()})")
                 waiting([shard for shard, _ in busy.values()])
         finally:
             for worker in (*idle, *busy):
@@ -94,7 +95,7 @@ class LocalProcesses:
 
 
 class Worker:
-    """A process that runs one shard at a time, or calls any function."""
+    """A process that calls one function at a time."""
 
     def __init__(self, threads: int):
         context = multiprocessing.get_context("spawn")  # JAX's threads do not survive a fork
@@ -104,16 +105,23 @@ class Worker:
             self.process.start()
         theirs.close()
 
-    def send(self, *task: Any) -> None:
-        self.connection.send(task)
+    def send(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Call a function there; if the process has died, `receive` says so."""
+        with suppress(OSError):
+            self.connection.send((function, *arguments))
 
     def receive(self) -> Any:
         """The result; None if the process died."""
         try:
             return self.connection.recv()
-        except (EOFError, ConnectionError):
+        except (EOFError, OSError):
+            self.process.join(timeout=1)
             self.stop()
             return None
+
+    def death(self) -> str:
+        killed = self.process.exitcode == -signal.SIGKILL
+        return "killed: out of memory?" if killed else f"exit status {self.process.exitcode}"
 
     def stop(self) -> None:
         """End the process at once: an unfinished shard is run again another time."""
@@ -154,12 +162,9 @@ def _work(connection: Connection, threads: int) -> None:
     while True:
         try:
             function, *arguments = connection.recv()
-        except (EOFError, ConnectionError):
+        except (EOFError, OSError):
             return
-        if isinstance(function, Shard):
-            connection.send(_attempt(function, *arguments))
-        else:
-            connection.send(function(*arguments))
+        connection.send(function(*arguments))
 
 
 def _attempt(shard: Shard, scratch: Path, checkpoint_seconds: float) -> Result:
@@ -167,7 +172,9 @@ def _attempt(shard: Shard, scratch: Path, checkpoint_seconds: float) -> Result:
         return run_shard(shard, scratch, checkpoint_seconds)
     except Exception as error:
         # A sweep goes on without a shard that fails, whatever the reason; the reason is reported.
-        return Failure(f"{type(error).__name__}: {error}")
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(last.filename).name}:{last.lineno}"
+        return Failure(f"{type(error).__name__}: {error} ({where})")
 
 
 def _exit_with_parent() -> None:

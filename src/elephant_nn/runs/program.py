@@ -63,10 +63,9 @@ class Method:
 
     def recipe(self, *args: Any, **context: Any) -> Recipe:
         """The recipe for these arguments; `context` goes to the parameters that name it."""
-        recipe, _ = make_recipe(self.build, args, self.settings)
         known = inspect.signature(self.build).parameters
-        given = tuple((name, value) for name, value in context.items() if name in known)
-        return Recipe(recipe.build, recipe.args, recipe.static + given, recipe.traced)
+        given = {name: value for name, value in context.items() if name in known}
+        return make_recipe(self.build, args, {**self.settings, **given})[0]
 
 
 @runtime_checkable
@@ -90,9 +89,15 @@ class Problem(Protocol):
 class Bound:
     """Settings divided by who declares them, and by whether they are traced."""
 
-    own: tuple[tuple[str, Any], ...]
+    static: tuple[tuple[str, Any], ...]
+    traced: tuple[str, ...]
     method: Method
     floats: Mapping[str, float]
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """The settings of the problem's `program`."""
+        return {**dict(self.static), **dict.fromkeys(self.traced, math.nan)}
 
 
 def bind(problem: Problem, build: Callable[..., Any], hyper: Hyper) -> Bound:
@@ -116,8 +121,12 @@ def bind(problem: Problem, build: Callable[..., Any], hyper: Hyper) -> Bound:
     (recipe, floats), (_, floats_too) = (
         make_recipe(declarer, (), own) for declarer, own in zip(declarers, mine, strict=True)
     )
-    own = recipe.static + tuple((name, math.nan) for name in recipe.traced)
-    return Bound(own, Method(build, mine[1]), {**floats, **floats_too})
+    both = declared(problem.program).keys() & declared(build).keys()
+    for name in both:
+        kinds = {declared(declarer)[name].kind.__name__ for declarer in declarers}
+        if len(kinds) > 1:
+            raise TypeError(f"{build.__name__} and the problem declare {name} as {kinds}; agree")
+    return Bound(recipe.static, recipe.traced, Method(build, mine[1]), {**floats, **floats_too})
 
 
 def resolve(name: str) -> Any:
@@ -132,8 +141,18 @@ def resolve(name: str) -> Any:
         ) from None
 
 
+def source_hash(function: Callable[..., Any]) -> str:
+    """A hash of the file that a builder is in; empty for the package's own."""
+    file = inspect.getsourcefile(function)
+    if file is None or function.__module__.partition(".")[0] == "elephant_nn":
+        return ""
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
+
+
 def _module_of_file(path: Path) -> Any:
-    name = f"elephant_rows_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
+    """The module of a file, imported again when its content changes."""
+    text = path.read_bytes() + str(path.resolve()).encode()
+    name = f"elephant_rows_{hashlib.sha256(text).hexdigest()[:16]}"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None

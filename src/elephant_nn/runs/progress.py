@@ -37,25 +37,13 @@ def progress(label: str, quiet_seconds: float = 10.0) -> Iterator[Report]:
 
 @contextmanager
 def _bar(label: str) -> Iterator[Report]:
+    from rich import progress as rich_progress
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("runs"),
-        TimeElapsedColumn(),
-        TextColumn("left:"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+        "{task.description}", rich_progress.BarColumn(), rich_progress.MofNCompleteColumn(), "runs",
+        rich_progress.TimeElapsedColumn(), "left:", rich_progress.TimeRemainingColumn(),
+    )  # fmt: skip
+    with rich_progress.Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(label, total=None)
         yield lambda done, total: bar.update(task, completed=int(done), total=total)

@@ -11,7 +11,7 @@ from elephant_nn.runs.executors import Executor, Failure, LocalProcesses, ThisPr
 from elephant_nn.runs.machine import cores
 from elephant_nn.runs.progress import Report
 from elephant_nn.runs.shard import Shard, Work
-from elephant_nn.runs.store import done_cells, drop_rows, has_shard, rows_folder, write_rows
+from elephant_nn.runs.store import done_cells, drop_older, has_shard, rows_folder, write_rows
 
 Job = tuple[Work, Cell]
 """A cell, and the program that runs it."""
@@ -29,6 +29,14 @@ class Outcome:
     @property
     def settled(self) -> int:
         return self.kept + self.ran + len(self.failed)
+
+    @property
+    def failures(self) -> list[str]:
+        """A sentence per failed cell."""
+        return [
+            f"failed: {cell.method} {cell.hyper} seed {cell.seed}: {reason}"
+            for cell, reason in self.failed.items()
+        ]
 
     def __add__(self, other: "Outcome") -> "Outcome":
         return Outcome(
@@ -56,6 +64,8 @@ def plan_shards(
 
 def local_executor(workers: int | None) -> Executor:
     """`workers` processes that share the cores; None: one per core; 0: this process."""
+    if workers is not None and workers < 0:
+        raise ValueError(f"workers must be 0 or more, got {workers}; None is one per core")
     if workers == 0:
         return ThisProcess()
     workers = cores() if workers is None else workers
@@ -64,17 +74,10 @@ def local_executor(workers: int | None) -> Executor:
 
 
 def run_cells(
-    jobs: Sequence[Job],
-    out: Path,
-    *,
-    lanes: Callable[[Cell], int],
-    executor: Executor,
-    keep: bool = False,
-    again: bool = False,
-    prepare: Callable[[], None] = lambda: None,
-    report: Report = lambda done, total: None,
-    checkpoint_seconds: float = 10.0,
-) -> Outcome:
+    jobs: Sequence[Job], out: Path, *, lanes: Callable[[Cell], int], executor: Executor,
+    keep: bool = False, again: bool = False, prepare: Callable[[], None] = lambda: None,
+    report: Report = lambda done, total: None, checkpoint_seconds: float = 10.0,
+) -> Outcome:  # fmt: skip
     """Run all cells of one table that the store does not hold yet.
 
     Each shard is stored as soon as it ends, so a kill at any time loses only shards under way, and
@@ -96,7 +99,7 @@ def run_cells(
         remove_leftovers(place)
     stored: Collection[str] = set() if again else done_cells(folder)
     missing = [(work, cell) for work, cell in jobs if cell.id not in stored]
-    outcome = Outcome(kept=len(jobs) - len(missing))
+    outcome, written = Outcome(kept=len(jobs) - len(missing)), list[Path]()
 
     def tell(running: Sequence[Shard] = ()) -> None:
         partly = sum(len(shard.cells) * _fraction(scratch, shard) for shard in running)
@@ -108,21 +111,23 @@ def run_cells(
 
     def shards() -> Iterator[Shard]:
         for shard in plan_shards(missing, lanes, keep=keep):
-            if not again and has_shard(folder, shard.id):  # another command was faster
+            if again:
+                (scratch / f"{shard.id}.safetensors").unlink(missing_ok=True)
+            elif has_shard(folder, shard.id):  # another command was faster
                 outcome.kept += len(shard.cells)
-            else:
-                yield shard
+                continue
+            yield shard
 
     for shard, result in executor.run(shards(), scratch, checkpoint_seconds, tell):
         if isinstance(result, Failure):
             outcome.failed.update(dict.fromkeys(shard.cells, result.reason))
         else:
-            written = write_rows(folder, shard.id, result)
-            if again:
-                drop_rows(folder, [cell.id for cell in shard.cells], but=written)
+            written.append(write_rows(folder, shard.id, result))
             outcome.ran += len(result)
             outcome.diverged += sum(row["status"] == "diverged" for row in result)
         tell()
+    if again:
+        drop_older(folder, [cell.id for _, cell in jobs if cell not in outcome.failed], written)
     remove_finished(scratch, done_cells(folder))
     return outcome
 

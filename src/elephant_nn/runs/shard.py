@@ -27,8 +27,9 @@ from elephant_nn.runs.program import (
     bind,
     cell_key,
     resolve,
+    source_hash,
 )
-from elephant_nn.runs.store import Row
+from elephant_nn.runs.store import Record
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,15 @@ class Work:
     def group(self, cell: Cell) -> str:
         """Equal for cells that share one compiled program."""
         bound = self.bind(cell)
-        static = [(name, value) for name, value in bound.own if name not in bound.floats]
         recipe = make_recipe(bound.method.build, (), bound.method.settings)[0]
-        parts = (static, recipe.static, sorted(bound.floats))
+        parts = (bound.static, recipe.static, sorted(bound.floats))
         return digest(cell.experiment, cell.method, self.build, *parts)
+
+    @property
+    def code(self) -> str:
+        """A hash of what a checkpoint depends on besides its cells."""
+        parts = (self.problem, self.build, self.evaluations, self.source, machine()["versions"])
+        return digest(*parts)
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,10 @@ class Shard:
     def id(self) -> str:
         return digest(*(cell.id for cell in self.cells))
 
+    @property
+    def padded(self) -> tuple[Cell, ...]:
+        return self.cells + (self.cells[-1],) * (self.lanes - len(self.cells))
+
 
 @dataclass(frozen=True)
 class Compiled:
@@ -83,11 +93,12 @@ class Compiled:
 
 def compiled(shard: Shard) -> tuple[Compiled, dict[str, jax.Array]]:
     """The compiled program of a shard, and the hyper-parameters of its lanes."""
-    padded = shard.cells + (shard.cells[-1],) * (shard.lanes - len(shard.cells))
-    bound = [shard.work.bind(cell) for cell in padded]
+    work = shard.work
+    if work.source and source_hash(resolve(work.build)) != work.source:
+        raise RuntimeError(f"{work.build.rpartition(':')[0]} changed since the command started")
+    bound = [work.bind(cell) for cell in shard.padded]
     floats = {name: jnp.array([b.floats[name] for b in bound]) for name in bound[0].floats}
-    group = shard.work.group(shard.cells[0])
-    found = _compile(_Key(group, shard.work, shard.cells[0]), shard.lanes)
+    found = _compile(_Key(work.group(shard.cells[0]), work, shard.cells[0]), shard.lanes)
     for values in bound[: len(shard.cells)]:
         found.program.check(values.floats)
     return found, floats
@@ -111,7 +122,7 @@ class _Key:
 @lru_cache(maxsize=8)
 def _compile(key: _Key, lanes: int) -> Compiled:
     problem, bound = resolve(key.work.problem), key.work.bind(key.cell)
-    program = problem.program(bound.method, key.work.evaluations, **dict(bound.own))
+    program = problem.program(bound.method, key.work.evaluations, **bound.own)
 
     def advance(
         carry: Carry, floats: Floats, data: Data, index: jax.Array
@@ -155,7 +166,7 @@ def _all_finite(carry: Carry) -> jax.Array:
     return jnp.all(jnp.array([jnp.isfinite(leaf).all() for leaf in floats] or [True]))
 
 
-def run_shard(shard: Shard, scratch: Path, checkpoint_seconds: float = 10.0) -> list[Row]:
+def run_shard(shard: Shard, scratch: Path, checkpoint_seconds: float = 10.0) -> list[Record]:
     """Run a shard, from its checkpoint if there is one, and return one row per cell.
 
     Checkpoints and progress go to `scratch`. Chunks are the same whether or not the run was
@@ -164,14 +175,14 @@ def run_shard(shard: Shard, scratch: Path, checkpoint_seconds: float = 10.0) -> 
     """
     steps, floats = compiled(shard)
     program, data, ids = steps.program, steps.program.data, [cell.id for cell in shard.cells]
-    padded = shard.cells + (shard.cells[-1],) * (shard.lanes - len(shard.cells))
-    keys = jnp.stack([cell_key(cell.experiment, cell.seed) for cell in padded])
+    keys = jnp.stack([cell_key(cell.experiment, cell.seed) for cell in shard.padded])
 
     # Large networks leave no memory for an initial state beside the restored one.
     shapes = jax.eval_shape(steps.start, keys, floats, data)
     collected, died = _empty_outputs(steps, shapes, floats), np.zeros(shard.lanes, int)
     path = scratch / f"{shard.id}.safetensors"
-    done, (carry, collected, died) = load_checkpoint(path, (shapes, collected, died)) or (
+    code = shard.work.code
+    done, (carry, collected, died) = load_checkpoint(path, (shapes, collected, died), code) or (
         0,
         (steps.start(keys, floats, data), collected, died),
     )
@@ -188,25 +199,17 @@ def run_shard(shard: Shard, scratch: Path, checkpoint_seconds: float = 10.0) -> 
         progress(index + 1)
         if time.monotonic() - saved >= pause and index + 1 < program.chunks:
             began = time.monotonic()
-            save_checkpoint(path, index + 1, (carry, collected, died), ids)
+            save_checkpoint(path, index + 1, (carry, collected, died), ids, code)
             saved = time.monotonic()
             if checkpoint_seconds:  # at most 5% of the time
                 pause = max(checkpoint_seconds, 20 * (saved - began))
-    rows = [
-        _row(
-            shard.work,
-            cell,
-            program,
-            {name: value[lane] for name, value in collected.items()},
-            int(died[lane]),
-        )
-        for lane, cell in enumerate(shard.cells)
-    ]
-    if shard.keep and program.learned:
-        for lane, cell in enumerate(shard.cells):
-            if not died[lane]:
-                learned = program.learned(jax.tree.map(lambda leaf, at=lane: leaf[at], carry))
-                save_checkpoint(learned_file(scratch.parent, cell), program.chunks, learned)
+    rows = []
+    for lane, cell in enumerate(shard.cells):
+        outputs_here = {name: value[lane] for name, value in collected.items()}
+        rows.append(_row(shard.work, cell, program, outputs_here, int(died[lane])))
+        if shard.keep and program.learned and not died[lane]:
+            learned = program.learned(jax.tree.map(lambda leaf, at=lane: leaf[at], carry))
+            save_checkpoint(learned_file(scratch.parent, cell), program.chunks, learned)
     path.unlink(missing_ok=True)
     progress.stop()
     return rows
@@ -245,8 +248,8 @@ def _empty_outputs(steps: Compiled, carry: Carry, floats: Floats) -> dict[str, n
 
 def _row(
     work: Work, cell: Cell, program: Program, outputs: dict[str, np.ndarray], died: int
-) -> Row:
-    columns: Row = {}
+) -> Record:
+    columns: Record = {}
     for name, value in program.finish(outputs).items():
         value = np.asarray(value)
         if died:  # what came after depends on when the other lanes stopped
@@ -257,20 +260,13 @@ def _row(
             columns[name] = value.tolist()
     reason = f"numbers stopped being finite in chunk {died} of {program.chunks}" if died else ""
     return {
-        "cell": cell.id,
-        "experiment": cell.experiment,
-        "method": cell.method,
-        "hyper": json.dumps(cell.hyper, sort_keys=True),
-        "seed": cell.seed,
-        "setting": cell.setting,
-        "revision": cell.revision,
-        "status": "diverged" if died else "ok",
-        "reason": reason,
-        **program.contract,
-        **machine(),
-        **({"source": work.source} if work.source else {}),
+        "cell": cell.id, "experiment": cell.experiment, "method": cell.method,
+        "hyper": json.dumps(cell.hyper, sort_keys=True), "seed": cell.seed,
+        "setting": cell.setting, "revision": cell.revision,
+        "status": "diverged" if died else "ok", "reason": reason,
+        **program.contract, **machine(), **({"source": work.source} if work.source else {}),
         **columns,
-    }
+    }  # fmt: skip
 
 
 class _Progress:

@@ -9,8 +9,9 @@ by the id of their cell: a run that is stored twice is read once.
 import hashlib
 import io
 import json
+import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,15 @@ import polars as pl
 from elephant_nn.files import StorageError, StoreWarning, set_aside, write_whole
 from elephant_nn.runs.cells import setting_id
 
-Row = dict[str, Any]
+Record = dict[str, Any]
+"""The columns of one run."""
 
 
 def rows_folder(out: Path, experiment: str) -> Path:
     return out / experiment / "rows"
 
 
-def write_rows(folder: Path, shard: str, rows: Sequence[Row]) -> Path:
+def write_rows(folder: Path, shard: str, rows: Sequence[Record]) -> Path:
     buffer = io.BytesIO()
     pl.DataFrame(rows, infer_schema_length=None).write_parquet(buffer, compression="zstd")
     content = buffer.getvalue()
@@ -36,7 +38,7 @@ def write_rows(folder: Path, shard: str, rows: Sequence[Row]) -> Path:
 def read_rows(folder: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """All rows of a folder, one per cell; damaged files are set aside with a `StoreWarning`.
 
-    An empty or absent folder gives an empty frame.
+    Of several rows of a cell the newest counts. An empty or absent folder gives an empty frame.
     """
     frames = []
     for path in _files(folder):
@@ -56,14 +58,16 @@ def read_rows(folder: Path, columns: Sequence[str] | None = None) -> pl.DataFram
             frames.append(pl.read_parquet(io.BytesIO(content), columns=wanted))
         except pl.exceptions.PolarsError:
             warnings.warn(set_aside(path, "is not a Parquet file"), StoreWarning, stacklevel=2)
-    if not frames:
-        return pl.DataFrame()
-    return with_settings(merge(frames)) if columns is None else merge(frames)
+    rows = merge(frames)
+    return with_settings(rows) if columns is None else rows
 
 
 def merge(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """All rows, one per cell: the first."""
-    rows = pl.concat([frame for frame in frames if frame.height], how="diagonal_relaxed")
+    frames = [frame for frame in frames if frame.height]
+    if not frames:
+        return pl.DataFrame()
+    rows = pl.concat(frames, how="diagonal_relaxed")
     return rows.unique("cell", keep="first", maintain_order=True)
 
 
@@ -82,15 +86,20 @@ def with_settings(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(pl.Series("setting", found))
 
 
-def drop_rows(folder: Path, cells: Sequence[str], but: Path) -> None:
-    """Remove the rows of these cells from all files but one."""
+def drop_older(folder: Path, cells: Collection[str], newest: Collection[Path]) -> None:
+    """Remove the rows of some cells from all files but the newest."""
+    mine = pl.col("cell").is_in(list(cells))
     for path in _files(folder):
-        rows = pl.read_parquet(path) if path != but else pl.DataFrame({"cell": []})
-        rest = rows.filter(~pl.col("cell").is_in(list(cells)))
-        if rest.height < rows.height:
-            if rest.height:
-                write_rows(folder, path.stem.rpartition("-")[0], rest.to_dicts())
-            path.unlink()
+        try:
+            if path in newest or not pl.read_parquet(path, columns=["cell"]).filter(mine).height:
+                continue
+            rest, modified = pl.read_parquet(path).filter(~mine), path.stat()
+        except (pl.exceptions.PolarsError, OSError):
+            continue  # damaged, or removed by another command: reading the store deals with it
+        if rest.height:
+            kept = write_rows(folder, path.stem.rpartition("-")[0], rest.to_dicts())
+            os.utime(kept, ns=(modified.st_atime_ns, modified.st_mtime_ns))
+        path.unlink(missing_ok=True)
 
 
 def done_cells(folder: Path) -> set[str]:
@@ -104,7 +113,12 @@ def has_shard(folder: Path, shard: str) -> bool:
 
 def _files(folder: Path) -> list[Path]:
     try:
-        return sorted(path for path in folder.glob("*.parquet") if path.is_file())
+        found = [
+            (path.stat().st_mtime_ns, path) for path in folder.glob("*.parquet") if path.is_file()
+        ]
+        return [path for _, path in sorted(found, reverse=True)]
+    except FileNotFoundError:
+        return _files(folder)  # another command has just removed one
     except OSError as error:
         raise StorageError(f"cannot read {folder}: {error.strerror}") from error
 

@@ -17,6 +17,8 @@ from elephant_nn.streams.stream import Order, Scaling, Stream, laps, shuffled
 SCALINGS = ("unit", "standard", "features", "none")
 CUTS = ("task", "stream")
 ORDERS = ("tasks", "shuffled")
+MANY = 10
+"""With more tasks than this, samples are arranged by sorting."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class ClassOrder:
     passes: int = 1
 
     def __call__(self, key: Key[Array, ""], y: Array) -> Int[Array, " m"]:
+        if len(self.groups) > MANY:
+            return self._sorted(key, y)
         parts = []
         for i, group in enumerate(self.groups):
             rows = jnp.flatnonzero(jnp.isin(y, jnp.array(group)), size=self.sizes[i])
@@ -50,21 +54,32 @@ class ClassOrder:
             parts.append(rows.astype(jnp.int32)[chosen])
         return jnp.concatenate(parts)
 
+    def _sorted(self, key: Key[Array, ""], y: Array) -> Int[Array, " m"]:
+        """The same for many groups by sorting: one permutation per group compiles slowly."""
+        group_of = np.zeros(max(map(max, self.groups)) + 1, np.int32)
+        for i, group in enumerate(self.groups):
+            group_of[list(group)] = i
+        one_pass = lambda lap: jnp.lexsort(
+            (jax.random.uniform(jax.random.fold_in(key, lap), y.shape), jnp.asarray(group_of)[y])
+        )
+        rows = jax.lax.map(one_pass, jnp.arange(self.passes)).astype(jnp.int32)
+        first = np.cumsum([0, *self.sizes[:-1]])
+        spans = zip(first, self.kept, strict=True)
+        places = [
+            lap * len(y) + np.arange(start, start + kept)
+            for start, kept in spans
+            for lap in range(self.passes)
+        ]
+        return rows.reshape(-1)[np.concatenate(places)]
+
 
 def class_incremental(
-    dataset: Dataset,
-    *,
-    classes_per_task: int = 2,
-    class_order: Iterable[int] | Int[np.ndarray, " classes"] | None = None,
-    batch_size: int = 125,
-    scaling: str = "unit",
-    cut: str = "task",
-    order: str = "tasks",
-    passes: int = 1,
-    task_boundary: bool = False,
-    class_statistics: bool = False,
+    dataset: Dataset, *, classes_per_task: int = 2,
+    class_order: Iterable[int] | Int[np.ndarray, " classes"] | None = None, batch_size: int = 125,
+    scaling: str = "unit", cut: str = "task", order: str = "tasks", passes: int = 1,
+    task_boundary: bool = False, class_statistics: bool = False,
     rows: Int[np.ndarray, " n"] | None = None,
-) -> tuple[Stream, Tasks]:
+) -> tuple[Stream, Tasks]:  # fmt: skip
     """A stream of the shuffled samples of the first classes, then of the next, and so on.
 
     Args:
@@ -84,11 +99,8 @@ def class_incremental(
         rows: the rows of the training data to show; default: all.
     """
     _check_dataset(dataset)
-    for name, count in (
-        ("classes_per_task", classes_per_task),
-        ("batch_size", batch_size),
-        ("passes", passes),
-    ):
+    counted = {"classes_per_task": classes_per_task, "batch_size": batch_size, "passes": passes}
+    for name, count in counted.items():
         if not isinstance(count, numbers.Integral) or count < 1:
             raise ValueError(
                 f"class_incremental: {name} must be a whole number, 1 or more, got {count}"
@@ -99,11 +111,8 @@ def class_incremental(
             "class_incremental: classes_per_task must be between 1 and the "
             f"{dataset.classes} classes, got {classes_per_task}"
         )
-    for name, value, choice in (
-        ("scaling", scaling, SCALINGS),
-        ("cut", cut, CUTS),
-        ("order", order, ORDERS),
-    ):
+    chosen = {"scaling": (scaling, SCALINGS), "cut": (cut, CUTS), "order": (order, ORDERS)}
+    for name, (value, choice) in chosen.items():
         if value not in choice:
             raise ValueError(f"class_incremental: {name} must be one of {choice}, got {value!r}")
     labels = np.asarray(dataset.y_train) if rows is None else np.asarray(dataset.y_train)[rows]
@@ -123,18 +132,11 @@ def class_incremental(
     arrangement: Order = by_task if order == "tasks" else shuffled
     x, y, test_x, test_y = map(jnp.asarray, dataset.parts.values())
     stream = Stream(
-        x,
-        y,
-        test_x,
-        test_y,
-        batch_size=batch_size,
-        order=arrangement,
+        x, y, test_x, test_y, batch_size, arrangement, shown=sum(kept) * passes,
         contract=Contract(passes, task_boundary, class_statistics),
-        shown=sum(kept) * passes,
-        transform=_scaling(dataset, scaling, rows),
-        classes=dataset.classes,
+        transform=_scaling(dataset, scaling, rows), classes=dataset.classes,
         rows=None if rows is None else jnp.asarray(rows),
-    )
+    )  # fmt: skip
     return stream, Tasks(groups, tuple(int(end) for end in ends))
 
 

@@ -12,12 +12,9 @@ from elephant_nn.streams.stream import Stream
 
 
 def function_stream(
-    function: Callable[[Array], Array],
-    low: float = 0.0,
-    high: float = 2.0,
-    samples: int = 200,
+    function: Callable[[Array], Array], low: float = 0.0, high: float = 2.0, samples: int = 200,
     test_samples: int = 1000,
-) -> Stream:
+) -> Stream:  # fmt: skip
     """A function of one variable, shown once from `low` to `high`, one sample at a time."""
     x = jnp.linspace(low, high, samples)[:, None]
     test_x = jnp.linspace(low, high, test_samples)[:, None]
@@ -30,14 +27,9 @@ def sine_stream() -> Stream:
 
 
 def sample_stream(
-    x: ArrayLike,
-    y: ArrayLike,
-    test_x: ArrayLike | None = None,
-    test_y: ArrayLike | None = None,
-    batch_size: int = 1,
-    *,
-    classes: int | None = None,
-) -> Stream:
+    x: ArrayLike, y: ArrayLike, test_x: ArrayLike | None = None, test_y: ArrayLike | None = None,
+    batch_size: int = 1, *, classes: int | None = None,
+) -> Stream:  # fmt: skip
     """Your own samples as a stream, in the order they are in, shown once.
 
     Floating-point `y` are targets; a one-dimensional array becomes one column. Whole numbers,
@@ -61,11 +53,8 @@ def sample_stream(
                 f"sample_stream: {pair} must have the same number of rows, got {len(first)} and "
                 f"{len(second)}"
             )
-    if (
-        test_x.shape[1:] != x.shape[1:]
-        or test_y.shape[1:] != y.shape[1:]
-        or test_y.dtype != y.dtype
-    ):
+    like = lambda x, y: (x.shape[1:], y.shape[1:], y.dtype)
+    if like(test_x, test_y) != like(x, y):
         raise ValueError(
             "sample_stream: test samples must look like the others, got "
             f"{test_x.shape[1:]} and {test_y.shape[1:]} of {test_y.dtype} for {x.shape[1:]} and "
@@ -82,13 +71,9 @@ def sample_stream(
         what = f"labels up to {found - 1}" if labelled else "targets, not labels"
         raise ValueError(f"sample_stream: classes={classes}, but y has {what}")
     return Stream(
-        jnp.asarray(x),
-        jnp.asarray(y),
-        jnp.asarray(test_x),
-        jnp.asarray(test_y),
-        batch_size=batch_size,
-        classes=classes or found,
-    )
+        jnp.asarray(x), jnp.asarray(y), jnp.asarray(test_x), jnp.asarray(test_y),
+        batch_size=batch_size, classes=classes or found,
+    )  # fmt: skip
 
 
 def _inputs(name: str, values: ArrayLike) -> np.ndarray:

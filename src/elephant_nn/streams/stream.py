@@ -144,13 +144,9 @@ def start(learner: Learner, stream: Stream, key: Key[Array, ""]) -> tuple[State,
 
 
 def advance(
-    learner: Learner,
-    stream: Stream,
-    order: Int[Array, " m"],
-    state: State,
-    first: int | Int[Array, ""],
-    steps: int | Int[Array, ""],
-) -> State:
+    learner: Learner, stream: Stream, order: Int[Array, " m"], state: State,
+    first: int | Int[Array, ""], steps: int | Int[Array, ""],
+) -> State:  # fmt: skip
     """Update on `steps` batches from batch `first` on: the only training loop.
 
     Pure and traceable: whole runs compile, and many learners run side by side under `jax.vmap`.
@@ -164,13 +160,9 @@ def advance(
 
 
 def evaluate(
-    learner: Learner,
-    stream: Stream,
-    state: State,
-    metric: Metric,
-    on: tuple[Array, Array, Array | None] | None = None,
-    block: int = 1000,
-) -> Array:
+    learner: Learner, stream: Stream, state: State, metric: Metric,
+    on: tuple[Array, Array, Array | None] | None = None, block: int = 1000,
+) -> Array:  # fmt: skip
     """The metric on the test set, or on other samples: inputs, targets and rows of them."""
     x, y, rows = (stream.test_x, stream.test_y, None) if on is None else on
     predict = lambda x: learner.predict(state, stream.transform(x))
@@ -228,14 +220,9 @@ def _check_outputs(out: Array, y: Array, name: str) -> None:
 
 
 def learn(
-    learner: Learner,
-    stream: Stream,
-    key: Key[Array, ""],
-    metric: Metric | None = None,
-    at: int | Sequence[int] | None = None,
-    *,
-    state: State = None,
-) -> tuple[State, Float[Array, "points ..."]]:
+    learner: Learner, stream: Stream, key: Key[Array, ""], metric: Metric | None = None,
+    at: int | Sequence[int] | None = None, *, state: State = None,
+) -> tuple[State, Float[Array, "points ..."]]:  # fmt: skip
     """Train a learner on a whole stream; returns its state and the metric on the test set.
 
     Compiles once per learner and description of the stream. Learners made by `inject_hyperparams`
@@ -272,14 +259,9 @@ def _given(learner: Learner) -> Learner:
 
 @partial(jax.jit, static_argnames=("recipe", "metric"))
 def _learn(
-    stream: Stream,
-    key: Array,
-    floats: dict[str, Any],
-    state: State,
-    moments: Array,
-    recipe: Recipe,
-    metric: Metric,
-) -> tuple[State, Array, Array]:
+    stream: Stream, key: Array, floats: dict[str, Any], state: State, moments: Array,
+    recipe: Recipe, metric: Metric,
+) -> tuple[State, Array, Array]:  # fmt: skip
     learner = recipe(floats)
     fresh, order = start(learner, stream, key)
 
@@ -320,9 +302,12 @@ def _check_labels(learner: Learner, stream: Stream) -> None:
     y = stream.y
     if not _are_labels(y) or isinstance(y, jax.core.Tracer):
         return
-    outputs = jax.eval_shape(
-        lambda: learner.predict(*_first_prediction(learner, stream, jax.random.key(0)))
-    )
+
+    def first_prediction() -> Array:
+        x = stream.transform(stream.x[: stream.batch_size])
+        return learner.predict(learner.init(jax.random.key(0), x), x)
+
+    outputs = jax.eval_shape(first_prediction)
     labels = np.asarray(y)  # not traced, even inside a traced function
     low, high = int(labels.min()), int(labels.max())
     if outputs.ndim == 2 and not 0 <= low <= high < outputs.shape[1]:
@@ -330,11 +315,6 @@ def _check_labels(learner: Learner, stream: Stream) -> None:
             f"learn: this learner has {outputs.shape[1]} outputs, for labels from 0 to "
             f"{outputs.shape[1] - 1}, but the stream has labels from {low} to {high}"
         )
-
-
-def _first_prediction(learner: Learner, stream: Stream, key: Array) -> tuple[State, Array]:
-    x = stream.transform(stream.x[: stream.batch_size])
-    return learner.init(key, x), x
 
 
 def _finite(state: State) -> Array:
@@ -353,7 +333,5 @@ def _warn_if_diverged(values: Array, moments: np.ndarray, finite: Array) -> None
         after = moments[-1] if fine.all() else moments[int(np.argmin(fine))]
         warnings.warn(
             f"learn: the {what} is not finite after {after} batches; the learner diverged: use a "
-            "smaller learning rate, or scale the inputs",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+            "smaller learning rate, or scale the inputs", RuntimeWarning, stacklevel=3,
+        )  # fmt: skip

@@ -102,12 +102,7 @@ def normalised_kernel(kernel: Float[Array, " n"]) -> Float[Array, " n"]:
     return kernel / jnp.where(peak > 0, peak, 1)
 
 
-def kernel_radius(
-    x: ArrayLike,
-    x_t: ArrayLike,
-    kernel: ArrayLike,
-    level: float = 0.1,
-) -> float:
+def kernel_radius(x: ArrayLike, x_t: ArrayLike, kernel: ArrayLike, level: float = 0.1) -> float:
     """The reach of an update: the distance beyond which |kernel| is below `level` of its peak.
 
     It is the largest distance between `x_t` and a row of `x` at which the normalised kernel is at
@@ -126,13 +121,10 @@ def kernel_radius(
 
 
 def update_effect(
-    network: Network,
-    params: Params,
-    x: Float[Array, "n ..."],
-    sample: tuple[Array, Array],
+    network: Network, params: Params, x: Float[Array, "n ..."], sample: tuple[Array, Array],
     learning_rate: float = 1e-3,
     loss: Callable[[Array, Array], Array] = lambda out, y: jnp.sum((out - y) ** 2),
-) -> Float[Array, "n out"]:
+) -> Float[Array, "n out"]:  # fmt: skip
     """Change of the output at every row of `x` caused by one SGD step on one sample (x_t, y_t).
 
     The kernel predicts it to first order.

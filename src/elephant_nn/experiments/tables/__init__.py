@@ -15,14 +15,7 @@ from elephant_nn.experiments.tables.split_protocols import SPLIT_PROTOCOLS, SPLI
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        SINE,
-        EDIT,
-        ACTIVATIONS,
-        SPLIT_DIGITS,
-        SPLIT_MNIST,
-        SPLIT_CIFAR10,
-        SPLIT_PROTOCOLS,
-        SPLIT_PROTOCOLS_CIFAR10,
-        *RL,
+        SINE, EDIT, ACTIVATIONS, SPLIT_DIGITS, SPLIT_MNIST, SPLIT_CIFAR10,
+        SPLIT_PROTOCOLS, SPLIT_PROTOCOLS_CIFAR10, *RL,
     )
-}
+}  # fmt: skip

@@ -5,11 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from elephant_nn.experiments.spec import Dashes, Metric, Row, Search, Table
-from elephant_nn.experiments.tables.choices import chosen
+from elephant_nn.experiments.tables.choices import METHODS, PROBLEMS, chosen
 from elephant_nn.runs.cells import Axes, Hyper
-
-METHODS = "elephant_nn.experiments.methods"
-PROBLEMS = "elephant_nn.experiments.problems"
 
 NARROW: Hyper = {"neurons": 1000, "batch": 125}
 WIDE: Hyper = {"neurons": 10000, "batch": 125}
@@ -28,22 +25,16 @@ EWC: Axes = {**PENALTIES, **RATES}
 ELEPHANT: Axes = {**RATES, **SHAPES}
 
 FEW_PENALTIES: Axes = {
-    "anchor": ("average",),
-    "lr": (3e-6, 1e-6),
-    "E": (2,),
-    "lambda": (1e1, 1e3, 1e5),
-    "gamma": (0.9, 0.999),
-}
+    "anchor": ("average",), "lr": (3e-6, 1e-6), "E": (2,),
+    "lambda": (1e1, 1e3, 1e5), "gamma": (0.9, 0.999),
+}  # fmt: skip
 """For runs that take minutes: the anchor and E that won on Split MNIST with 1,000 units, where all
 were tried."""
 
 LARGE_PENALTY: Axes = {
-    "anchor": ("average",),
-    "E": (1, 2),
-    "lr": (3e-6, 1e-6, 3e-7),
-    "lambda": (1e5,),
-    "gamma": (0.9,),
-}
+    "anchor": ("average",), "E": (1, 2), "lr": (3e-6, 1e-6, 3e-7),
+    "lambda": (1e5,), "gamma": (0.9,),
+}  # fmt: skip
 """For runs that take longer still: the penalty that won for the MLP with 10,000 units on Split
 MNIST, at all rates that it allows."""
 
@@ -72,52 +63,30 @@ NOTES = (
 # Colours show the remedy against forgetting, dashes the network. The dashes of one CNN fill the
 # gaps of the other: with a small penalty both curves are the same.
 LINES: Mapping[str, tuple[str, Dashes]] = {
-    "mlp": ("orange", "-"),
-    "mlp-ewc": ("green", "-"),
+    "mlp": ("orange", "-"), "cnn": ("orange", (0, (4, 4))),
+    "mlp-ewc": ("green", "-"), "cnn-ewc": ("green", (12, (4, 4))),
     "mlp-ewc/boundaries": ("green", ":"),
-    "emlp": ("blue", "-"),
-    "cnn": ("orange", (0, (4, 4))),
-    "cnn-ewc": ("green", (12, (4, 4))),
-    "ecnn": ("blue", "--"),
-    "convmixer": ("red", ":"),
-    "econvmixer": ("sky", ":"),
-    "flymodel": ("pink", "-."),
-}
-BUILDERS = {
-    "sdmlp/one-pass": "sdmlp",
-    "mlp-ewc/boundaries": "mlp_online_ewc",
-}
+    "emlp": ("blue", "-"), "ecnn": ("blue", "--"),
+    "convmixer": ("red", ":"), "econvmixer": ("sky", ":"), "flymodel": ("pink", "-."),
+}  # fmt: skip
+BUILDERS = {"sdmlp/one-pass": "sdmlp", "mlp-ewc/boundaries": "mlp_online_ewc"}
 
 
 def row(
-    method: str,
-    title: str,
-    settings: Hyper,
-    grid: Axes | None = None,
-    *,
-    paper: tuple[float, float | None] | None = None,
-    **more: Any,
-) -> Row:
+    method: str, title: str, settings: Hyper, grid: Axes | None = None,
+    *, paper: tuple[float, float | None] | None = None, **more: Any,
+) -> Row:  # fmt: skip
     """A row whose builder has the method's name."""
     builder = BUILDERS.get(method, method.replace("-", "_").replace("/", "_"))
     return Row(
-        method=method,
-        title=title,
-        build=f"{METHODS}:{builder}",
-        settings=settings,
-        grid=grid or {},
+        method, title, f"{METHODS}:{builder}", settings, grid or {},
         paper={"accuracy": paper} if paper else {},
-        line=LINES.get(method),
-        drawn=method in LINES,
-        **more,
-    )
+        line=LINES.get(method), drawn=method in LINES, **more,
+    )  # fmt: skip
 
 
 def mixers(
-    neurons: int,
-    batch: int,
-    paper: tuple[float, float],
-    elephant_paper: tuple[float, float],
+    neurons: int, batch: int, paper: tuple[float, float], elephant_paper: tuple[float, float]
 ) -> list[Row]:
     """ConvMixer and EConvMixer.
 
@@ -178,6 +147,17 @@ def references(batch: int, search: Search, wide: tuple[str, ...] = (), **more: A
     ]  # fmt: skip
 
 
+def closing_rows(
+    mixer: tuple[float, float], elephant_mixer: tuple[float, float], wide: tuple[str, ...] = ()
+) -> list[Row]:
+    """The last rows of Split MNIST and CIFAR10: wide ConvMixers, then what the paper lacks."""
+    return [
+        *mixers(10000, 125, mixer, elephant_mixer),
+        *references(125, ONE, wide),
+        online_ewc(125, ONLINE_EWC_RATES, search=Search(1, finalists=3)),
+    ]
+
+
 def with_shuffled(
     table: str, rows: Sequence[Row], rates: tuple[float, ...], search: Search, **more: Any
 ) -> tuple[Row, ...]:
@@ -186,36 +166,21 @@ def with_shuffled(
     narrow = {row.method: row for row in reversed(settled) if row.method in ("mlp", "emlp")}
     shuffled = [
         replace(
-            narrow[method],
-            method=f"{method}/shuffled",
-            title=f"{narrow[method].title}, shuffled",
+            narrow[method], method=f"{method}/shuffled", title=f"{narrow[method].title}, shuffled",
             settings={**narrow[method].settings, "order": "shuffled"},
-            grid={"lr": rates, "E": (1, 2)},
-            coarse={},
-            paper={},
-            search=search,
-            drawn=False,
-            chosen=False,
-            **more,
+            grid={"lr": rates, "E": (1, 2)}, coarse={}, paper={}, search=search,
+            drawn=False, chosen=False, **more,
         )
         for method in ("mlp", "emlp")
-    ]
+    ]  # fmt: skip
     return (*settled, *chosen(table, shuffled))
 
 
 def split_table(name: str, title: str, source: str, rows: tuple[Row, ...], **more: Any) -> Table:
     """A class-incremental table; its problem has the table's name."""
+    usual = {"defaults": {"batch": 125}, "choosing": CHOOSING}
     return Table(
-        name=name,
-        title=title,
-        source=source,
-        metrics=METRICS,
-        rows=rows,
-        problem=f"{PROBLEMS}:{name.replace('-', '_')}",
-        notes=NOTES,
-        columns=COLUMNS,
-        test_metric="test_accuracy",
-        evaluations=4,
-        figures=FIGURES,
-        **more,
-    )
+        name, title, source, METRICS, rows, f"{PROBLEMS}:{name.replace('-', '_')}",
+        notes=NOTES, columns=COLUMNS, test_metric="test_accuracy", evaluations=4, figures=FIGURES,
+        **(usual | more),
+    )  # fmt: skip

@@ -22,33 +22,22 @@ def _rows() -> list[Row]:
         row("flymodel", "FlyModel", NARROW, FLY, search=classes.ONE, evaluations=1),
         row(
             "emlp", "EMLP", {**NARROW, "d": 4}, ELEPHANT, paper=(0.197, 0.003), runs=20,
-            coarse={
-                "lr": (1e-6, 3e-7, 1e-7),
-                "a": (0.04, 0.08, 0.16),
-                "sigma_bias": (0.16, 0.32, 0.64),
-            },
+            coarse={"lr": (1e-6, 3e-7, 1e-7), "a": (0.04, 0.08, 0.16),
+                    "sigma_bias": (0.16, 0.32, 0.64)},
             search=Search(2, coarse=True, finalists=4),
         ),
         row("cnn", "CNN", NARROW, RATES, paper=(0.151, 0.001), search=Search(1, finalists=3),
             runs=3),
         row(
             "cnn-ewc", "CNN + EWC", NARROW, EWC, paper=(0.147, 0.010), variant="anchor",
-            coarse={
-                **classes.FEW_PENALTIES,
-                "lr": (3e-6, 1e-6, 3e-7),
-                "E": (1, 2),
-                "gamma": (0.9,),
-            },
+            coarse={**classes.FEW_PENALTIES, "lr": (3e-6, 1e-6, 3e-7), "E": (1, 2),
+                    "gamma": (0.9,)},
             search=Search(1, coarse=True, finalists=6), runs=3,
         ),
         row(
             "ecnn", "ECNN", {**NARROW, "d": 4}, ELEPHANT, paper=(0.192, 0.004),
-            coarse={
-                "lr": (1e-7, 3e-8),
-                "E": (1,),
-                "a": (0.04, 0.08, 0.16),
-                "sigma_bias": (0.16, 0.32),
-            },
+            coarse={"lr": (1e-7, 3e-8), "E": (1,), "a": (0.04, 0.08, 0.16),
+                    "sigma_bias": (0.16, 0.32)},
             search=Search(1, coarse=True, finalists=3),
         ),
         *classes.mixers(1000, 125, (0.100, 0.0027), (0.100, 0.0001)),
@@ -63,12 +52,8 @@ def _rows() -> list[Row]:
         row("flymodel", "FlyModel", WIDE, FLY, search=classes.ONE, evaluations=1),
         row(
             "emlp", "EMLP", {**WIDE, "d": 4}, ELEPHANT, paper=(0.239, 0.002),
-            coarse={
-                "lr": (3e-7, 1e-7),
-                "E": (1,),
-                "a": (0.02, 0.04, 0.08),
-                "sigma_bias": (0.16, 0.32, 0.64),
-            },
+            coarse={"lr": (3e-7, 1e-7), "E": (1,), "a": (0.02, 0.04, 0.08),
+                    "sigma_bias": (0.16, 0.32, 0.64)},
             search=COARSE,
         ),
         row(
@@ -81,18 +66,15 @@ def _rows() -> list[Row]:
             coarse={"lr": (1e-7,), "E": (1,), "a": (0.02, 0.04), "sigma_bias": (0.16, 0.32)},
             search=COARSE, runs=2, evaluations=1,
         ),
-        *classes.mixers(10000, 125, (0.102, 0.0015), (0.100, 0.0001)),
-        *classes.references(125, classes.ONE),
-        classes.online_ewc(125, classes.ONLINE_EWC_RATES, search=Search(1, finalists=3)),
+        *classes.closing_rows((0.102, 0.0015), (0.100, 0.0001)),
     ]  # fmt: skip
 
 
+_ALL_ROWS = classes.with_shuffled("split-cifar10", _rows(), SHUFFLED_RATES, classes.ONE, runs=3)
 SPLIT_CIFAR10 = classes.split_table(
     "split-cifar10",
     "Split CIFAR10, class-incremental",
     "Table 6, Figure 6",
-    classes.with_shuffled("split-cifar10", _rows(), SHUFFLED_RATES, classes.ONE, runs=3),
+    _ALL_ROWS,
     data="cifar10",
-    defaults={"batch": 125},
-    choosing=classes.CHOOSING,
 )

@@ -3,16 +3,8 @@
 from dataclasses import replace
 
 from elephant_nn.experiments.spec import Row, Search
-from elephant_nn.experiments.tables.classes import (
-    PENALTIES,
-    SHAPES,
-    online_ewc,
-    references,
-    row,
-    sdmlp_one_pass,
-    split_table,
-    with_shuffled,
-)
+from elephant_nn.experiments.tables import classes
+from elephant_nn.experiments.tables.classes import PENALTIES, SHAPES, row
 from elephant_nn.runs.cells import Axes, Hyper
 
 SETTINGS: Hyper = {"neurons": 1000, "batch": 10}
@@ -42,23 +34,17 @@ def _rows() -> list[Row]:
         row("mlp", "MLP", SETTINGS, RATES, search=SEARCH),
         row(
             "mlp-ewc", "MLP + EWC", SETTINGS, {**RATES, **PENALTIES}, variant="anchor",
-            coarse={
-                "lr": (1e-4, 5e-5, 3e-5, 2e-5),
-                "lambda": (1e1, 1e3, 1e5),
-                "gamma": (0.5, 0.9, 0.999),
-            },
+            coarse={"lr": (1e-4, 5e-5, 3e-5, 2e-5), "lambda": (1e1, 1e3, 1e5),
+                    "gamma": (0.5, 0.9, 0.999)},
             search=Search(5, coarse=True),
         ),
         row(
             "sdmlp", "SDMLP", {**SETTINGS, "passes": 20},
-            {
-                "k": (1, 3, 10, 30),
-                "switch": (3e2, 1e3, 3e3, 1e4, 3e4),
-                "lr": (0.05, 0.2, 0.5, 1.0, 2.0),
-            },
+            {"k": (1, 3, 10, 30), "switch": (3e2, 1e3, 3e3, 1e4, 3e4),
+             "lr": (0.05, 0.2, 0.5, 1.0, 2.0)},
             search=SEARCH,
         ),
-        sdmlp_one_pass(10, (1e2, 3e2, 1e3, 3e3), search=SEARCH),
+        classes.sdmlp_one_pass(10, (1e2, 3e2, 1e3, 3e3), search=SEARCH),
         row(
             "flymodel", "FlyModel", SETTINGS,
             {"lr": (0.005, 0.01, 0.05, 0.2), "per_unit": (4, 8, 16, 32)},
@@ -67,18 +53,15 @@ def _rows() -> list[Row]:
         row("emlp", "EMLP", {**SETTINGS, "d": 4}, {**RATES, **SHAPES}, search=SEARCH),
         row("cnn", "CNN", SETTINGS, CNN_RATES, search=SEARCH),
         row("ecnn", "ECNN", {**SETTINGS, "d": 4}, {**CNN_RATES, **SHAPES}, search=SEARCH),
-        *references(10, SEARCH),
-        online_ewc(10, RATES, search=SEARCH),
+        *classes.references(10, SEARCH),
+        classes.online_ewc(10, RATES, search=SEARCH),
         *_standardised(),
     ]  # fmt: skip
 
 
-SPLIT_DIGITS = split_table(
-    "split-digits",
-    "Split digits (8x8, built in), class-incremental",
+SPLIT_DIGITS = classes.split_table(
+    "split-digits", "Split digits (8x8, built in), class-incremental",
     "not in the paper; no download",
-    with_shuffled("split-digits", _rows(), SHUFFLED_RATES, SEARCH),
-    published_seeds=20,
-    defaults={"batch": 10},
-    choosing={"held_out": 10},
-)
+    classes.with_shuffled("split-digits", _rows(), SHUFFLED_RATES, SEARCH),
+    published_seeds=20, defaults={"batch": 10}, choosing={"held_out": 10},
+)  # fmt: skip

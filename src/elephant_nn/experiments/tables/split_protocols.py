@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from elephant_nn.experiments.spec import Row, Search, Table
 from elephant_nn.experiments.tables.choices import chosen
-from elephant_nn.experiments.tables.classes import CHOOSING, METRICS, PROBLEMS
 from elephant_nn.experiments.tables.split_cifar10 import SPLIT_CIFAR10
 from elephant_nn.experiments.tables.split_mnist import SPLIT_MNIST
 from elephant_nn.runs.cells import Axes, Hyper
@@ -20,34 +19,22 @@ CNN_SEARCH = Search(seeds=1)
 # Standardised pixels are three times as wide, and so are the inputs of the units.
 STANDARDISED: Mapping[str, Axes] = {
     "mlp": {"lr": (1e-5, 3e-6, 1e-6, 3e-7, 1e-7), "E": (1, 2)},
-    "emlp": {
-        "lr": (3e-6, 1e-6, 3e-7),
-        "E": (1,),
-        "a": (0.08, 0.16, 0.32),
-        "sigma_bias": (0.04, 0.16, 0.64),
-    },
+    "emlp": {"lr": (3e-6, 1e-6, 3e-7), "E": (1,),
+             "a": (0.08, 0.16, 0.32), "sigma_bias": (0.04, 0.16, 0.64)},
     "cnn": {"lr": (3e-7, 1e-7), "E": (1, 2)},
     "ecnn": {"lr": (3e-7, 1e-7), "E": (1,), "a": (0.16, 0.32), "sigma_bias": (0.04, 0.16, 0.64)},
-}
+}  # fmt: skip
 STANDARDISED_CIFAR10: Mapping[str, Axes] = {
     "mlp": {"lr": (3e-5, 1e-5, 3e-6, 1e-6), "E": (1, 2)},
-    "emlp": {
-        "lr": (3e-6, 1e-6, 3e-7),
-        "E": (1,),
-        "a": (0.16, 0.32, 0.64),
-        "sigma_bias": (0.32, 0.64, 1.28),
-    },
-}
+    "emlp": {"lr": (3e-6, 1e-6, 3e-7), "E": (1,),
+             "a": (0.16, 0.32, 0.64), "sigma_bias": (0.32, 0.64, 1.28)},
+}  # fmt: skip
 # Beyond the edge of the paper's grid where both networks end; the MLP stays there.
 WIDER: Mapping[str, Axes] = {
     "mlp": {"lr": (3e-5, 1e-5, 3e-6, 1e-6), "E": (1, 2, 4)},
-    "emlp": {
-        "lr": (1e-5, 3e-6),
-        "E": (1, 2),
-        "a": (0.04, 0.08, 0.16),
-        "sigma_bias": (0.04, 0.08, 0.16, 0.32),
-    },
-}
+    "emlp": {"lr": (1e-5, 3e-6), "E": (1, 2),
+             "a": (0.04, 0.08, 0.16), "sigma_bias": (0.04, 0.08, 0.16, 0.32)},
+}  # fmt: skip
 # With fewer inputs of the dense layer, a larger rate.
 FEWER_FILTERS: Mapping[str, Axes] = {
     "cnn": {"lr": (3e-6, 1e-6, 3e-7), "E": (1, 2)},
@@ -70,16 +57,9 @@ def _other(
 ) -> Row:
     """A row of the table with other rules, and a grid of its own if it has one."""
     return replace(
-        base,
-        title=f"{base.title}, {what}",
-        settings={**base.settings, **protocol},
-        grid=axes or {},
-        coarse={},
-        paper={},
-        search=search,
-        runs=None,
-        chosen=False,
-    )
+        base, title=f"{base.title}, {what}", settings={**base.settings, **protocol},
+        grid=axes or {}, coarse={}, paper={}, search=search, runs=None, chosen=False,
+    )  # fmt: skip
 
 
 def _orders(base: Row) -> list[Row]:
@@ -134,34 +114,20 @@ _NOTES = (
     "their seed."
 )
 
-SPLIT_PROTOCOLS = Table(
-    name="split-protocols",
-    title="Split MNIST, other protocols",
-    source="beyond the paper",
-    metrics=METRICS,
-    rows=chosen("split-protocols", _mnist_rows()),
-    problem=f"{PROBLEMS}:split_mnist",
-    notes=_NOTES.format(
-        "split-mnist",
-        "the last two rows of MLP and EMLP and those of the CNNs",
-        "The output layer is slower or faster than the hidden one. ",
-    ),
-    data="mnist",
-    defaults={"batch": 125},
-    choosing=CHOOSING,
-    evaluations=4,
-)
 
-SPLIT_PROTOCOLS_CIFAR10 = Table(
-    name="split-protocols-cifar10",
-    title="Split CIFAR10, other protocols",
-    source="beyond the paper",
-    metrics=METRICS,
-    rows=chosen("split-protocols-cifar10", _cifar10_rows()),
-    problem=f"{PROBLEMS}:split_cifar10",
-    notes=_NOTES.format("split-cifar10", "rows with standardised pixels", ""),
-    data="cifar10",
-    defaults={"batch": 125},
-    choosing=CHOOSING,
-    evaluations=4,
-)
+def _table(base: Table, name: str, title: str, rows: list[Row], swept: str, more: str) -> Table:
+    return replace(
+        base, name=name, title=title, source="beyond the paper", rows=chosen(name, rows),
+        notes=_NOTES.format(base.name, swept, more), columns=(), test_metric=None, figures=(),
+    )  # fmt: skip
+
+
+SPLIT_PROTOCOLS = _table(
+    SPLIT_MNIST, "split-protocols", "Split MNIST, other protocols", _mnist_rows(),
+    "the last two rows of MLP and EMLP and those of the CNNs",
+    "The output layer is slower or faster than the hidden one. ",
+)  # fmt: skip
+SPLIT_PROTOCOLS_CIFAR10 = _table(
+    SPLIT_CIFAR10, "split-protocols-cifar10", "Split CIFAR10, other protocols", _cifar10_rows(),
+    "rows with standardised pixels", "",
+)  # fmt: skip

@@ -6,22 +6,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from elephant_nn.rl.envs.drawing import (
-    DARK,
-    GREEN,
-    RED,
-    SCALE,
-    WHITE,
-    Frame,
-    blank_frame,
-    draw_rectangle,
-)
-from elephant_nn.rl.envs.environment import (
-    Environment,
-    Transition,
-    round_to_pixel,
-    uniform_to_int,
-)
+from elephant_nn.rl.envs.drawing import SCALE, Frame, blank_frame, draw_rectangle
+from elephant_nn.rl.envs.environment import Environment, Transition, round_to_pixel, uniform_to_int
 
 SIDE, FRUIT, PADDLE = 64, 4, 13
 PADDLE_Y = 58
@@ -58,10 +44,8 @@ def catcher(max_steps: int = 2000, *, truncate_pixels: bool = False) -> Environm
         return 8 + 4 * uniform_to_int(uniforms[0], 12), -4 - 4 * uniform_to_int(uniforms[1], 7)
 
     def start(uniforms: Array) -> CatcherState:
-        zero = jnp.int32(0)
-        return CatcherState(
-            to_pixel(jnp.float32(25.5)), jnp.float32(0), *new_fruit(uniforms), zero + 3, zero
-        )
+        x, fruit = to_pixel(jnp.float32(25.5)), new_fruit(uniforms)
+        return CatcherState(x, jnp.float32(0), *fruit, jnp.int32(3), jnp.int32(0))
 
     def advance(state: CatcherState, action: Array, uniforms: Array) -> Transition:
         missed = state.fruit_y >= SIDE
@@ -90,35 +74,22 @@ def catcher(max_steps: int = 2000, *, truncate_pixels: bool = False) -> Environm
         return Transition(new, observe(new), reward, terminated, truncated)
 
     def observe(state: CatcherState) -> Array:
-        return jnp.stack(
-            [
-                (state.x - 26) / 26,
-                state.velocity / 8,
-                (state.fruit_x - 26) / 26,
-                (state.fruit_y - 20) / 45,
-            ]
-        ).astype(jnp.float32)
+        x, fruit_x = (state.x - 26) / 26, (state.fruit_x - 26) / 26
+        seen = [x, state.velocity / 8, fruit_x, (state.fruit_y - 20) / 45]
+        return jnp.stack(seen).astype(jnp.float32)
 
     return Environment(
-        name="catcher",
-        start=start,
-        advance=advance,
-        observe=observe,
-        actions=3,
-        size=4,
-        max_steps=max_steps,
-        reset_uniforms=2,
-        step_uniforms=2,
+        "catcher", start, advance, observe, actions=3, size=4, max_steps=max_steps,
+        reset_uniforms=2, step_uniforms=2, render=_render,
         bounds=((-1.0, -2.0, -1.0, -2.0), (1.0, 2.0, 1.0, 2.0)),
-        render=_render,
-    )
+    )  # fmt: skip
 
 
 def _render(state: CatcherState) -> Frame:
-    frame = blank_frame(SIDE * SCALE, SIDE * SCALE, DARK)
+    frame = blank_frame(SIDE * SCALE, SIDE * SCALE, "dark")
     x, fruit_x, fruit_y = int(state.x), int(state.fruit_x), int(state.fruit_y)
-    draw_rectangle(frame, fruit_x - FRUIT / 2, fruit_y - FRUIT / 2, FRUIT, FRUIT, RED)
-    draw_rectangle(frame, x - PADDLE // 2, PADDLE_Y - 1, PADDLE, 3, WHITE)
+    draw_rectangle(frame, fruit_x - FRUIT / 2, fruit_y - FRUIT / 2, FRUIT, FRUIT, "red")
+    draw_rectangle(frame, x - PADDLE // 2, PADDLE_Y - 1, PADDLE, 3, "white")
     for life in range(int(state.lives)):
-        draw_rectangle(frame, 2 + 4 * life, 2, 2, 2, GREEN)
+        draw_rectangle(frame, 2 + 4 * life, 2, 2, 2, "green")
     return frame

@@ -6,21 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from elephant_nn.rl.envs.drawing import (
-    BLUE,
-    DARK,
-    GREEN,
-    GROUND,
-    RED,
-    SCALE,
-    SKY,
-    YELLOW,
-    Frame,
-    blank_frame,
-    draw_circle,
-    draw_line,
-    draw_rectangle,
-)
+from elephant_nn.rl.envs import drawing
+from elephant_nn.rl.envs.drawing import Frame, draw_circle, draw_line
 from elephant_nn.rl.envs.environment import Environment, Transition
 
 
@@ -58,35 +45,28 @@ def mountain_car(max_steps: int = 1000) -> Environment:
         return jnp.stack([state.position, state.velocity])
 
     return Environment(
-        name="mountain-car",
-        start=start,
-        advance=advance,
-        observe=observe,
-        actions=3,
-        size=2,
-        max_steps=max_steps,
-        reset_uniforms=1,
-        step_uniforms=0,
+        "mountain-car", start, advance, observe, actions=3, size=2, max_steps=max_steps,
+        reset_uniforms=1, step_uniforms=0, render=_render_mountain_car,
         bounds=((-1.2, -0.07), (0.6, 0.07)),
-        render=_render_mountain_car,
-    )
+    )  # fmt: skip
 
 
 def _render_mountain_car(state: MountainCarState) -> Frame:
     width, height = 480, 320
-    frame = blank_frame(height, width, SKY)
+    frame = drawing.blank_frame(height, width, "sky")
     column = lambda position: (position + 1.2) / 1.8 * width
     row = lambda position: height * (0.82 - 0.30 * (np.sin(3 * position) + 0.6))
     positions = -1.2 + 1.8 * np.arange(width) / width
-    frame[np.arange(height)[:, None] >= row(positions)] = GROUND
+    frame[np.arange(height)[:, None] >= row(positions)] = drawing.COLOURS["ground"]
     flag_x, flag_y = column(0.5), row(0.5)
-    draw_line(frame, np.array([flag_x, flag_y]), np.array([flag_x, flag_y - 45]), 2, DARK)
-    draw_rectangle(frame, flag_x / SCALE, (flag_y - 45) / SCALE, 4, 2.5, RED)
+    draw_line(frame, np.array([flag_x, flag_y]), np.array([flag_x, flag_y - 45]), 2, "dark")
+    left, top = flag_x / drawing.SCALE, (flag_y - 45) / drawing.SCALE
+    drawing.draw_rectangle(frame, left, top, 4, 2.5, "red")
     position = float(state.position)
     x, y = column(position), row(position) - 12
-    draw_circle(frame, x - 9, y + 7, 6, DARK)
-    draw_circle(frame, x + 9, y + 7, 6, DARK)
-    draw_line(frame, np.array([x - 11, y]), np.array([x + 11, y]), 7, BLUE)
+    draw_circle(frame, x - 9, y + 7, 6, "dark")
+    draw_circle(frame, x + 9, y + 7, 6, "dark")
+    draw_line(frame, np.array([x - 11, y]), np.array([x + 11, y]), 7, "blue")
     return frame
 
 
@@ -102,9 +82,6 @@ def acrobot(max_steps: int = 500) -> Environment:
     The reward is -1 per step and 0 at the goal. Actions: torque -1, 0, 1. Observations: cosine and
     sine of both angles, both angular velocities. The dynamics are those of Sutton and Barto's
     book, integrated by one Runge-Kutta step of 0.2 s per action.
-
-    Args:
-        max_steps: steps after which an episode is truncated.
     """
 
     def start(uniforms: Array) -> AcrobotState:
@@ -128,18 +105,10 @@ def acrobot(max_steps: int = 500) -> Environment:
 
     high = (1.0, 1.0, 1.0, 1.0, 4 * 3.1415927, 9 * 3.1415927)
     return Environment(
-        name="acrobot",
-        start=start,
-        advance=advance,
-        observe=observe,
-        actions=3,
-        size=6,
-        max_steps=max_steps,
-        reset_uniforms=4,
-        step_uniforms=0,
+        "acrobot", start, advance, observe, actions=3, size=6, max_steps=max_steps,
+        reset_uniforms=4, step_uniforms=0, render=_render_acrobot,
         bounds=(tuple(-bound for bound in high), high),
-        render=_render_acrobot,
-    )
+    )  # fmt: skip
 
 
 def _runge_kutta(y: Array, torque: Array, dt: float) -> Array:
@@ -160,12 +129,8 @@ def _derivative(y: Array, torque: Array) -> Array:
     d1 = 0.25 + 1 + 0.25 + jnp.cos(t2) + 2
     d2 = 0.25 + 0.5 * jnp.cos(t2) + 1
     phi2 = 0.5 * g * jnp.cos(t1 + t2 - jnp.pi / 2)
-    phi1 = (
-        -0.5 * w2**2 * jnp.sin(t2)
-        - w2 * w1 * jnp.sin(t2)
-        + 1.5 * g * jnp.cos(t1 - jnp.pi / 2)
-        + phi2
-    )
+    phi1 = -0.5 * w2**2 * jnp.sin(t2) - w2 * w1 * jnp.sin(t2)
+    phi1 = phi1 + 1.5 * g * jnp.cos(t1 - jnp.pi / 2) + phi2
     push = torque + d2 / d1 * phi1 - 0.5 * w1**2 * jnp.sin(t2) - phi2
     a2 = push / (0.25 + 1 - d2**2 / d1)
     a1 = -(d2 * a2 + phi1) / d1
@@ -174,15 +139,15 @@ def _derivative(y: Array, torque: Array) -> Array:
 
 def _render_acrobot(state: AcrobotState) -> Frame:
     side, unit = 400, 85.0
-    frame = blank_frame(side, side, SKY)
+    frame = drawing.blank_frame(side, side, "sky")
     shoulder = np.array([side / 2, side / 2])
     goal = shoulder[1] - unit
-    draw_line(frame, np.array([0.0, goal]), np.array([side - 1.0, goal]), 1, RED)
+    draw_line(frame, np.array([0.0, goal]), np.array([side - 1.0, goal]), 1, "red")
     t1, t2 = (float(angle) for angle in state.angles)
     elbow = shoulder + unit * np.array([np.sin(t1), np.cos(t1)])
     tip = elbow + unit * np.array([np.sin(t1 + t2), np.cos(t1 + t2)])
-    draw_line(frame, shoulder, elbow, 7, BLUE)
-    draw_line(frame, elbow, tip, 7, GREEN)
+    draw_line(frame, shoulder, elbow, 7, "blue")
+    draw_line(frame, elbow, tip, 7, "green")
     for joint in (shoulder, elbow):
-        draw_circle(frame, joint[0], joint[1], 8, YELLOW)
+        draw_circle(frame, joint[0], joint[1], 8, "yellow")
     return frame

@@ -14,15 +14,8 @@ State = Any
 
 
 class Transition(NamedTuple):
-    """Result of a step.
-
-    Attributes:
-        state: the next state.
-        observation: the observation of the next state.
-        reward: the reward of the step.
-        terminated: whether the episode ended in a terminal state.
-        truncated: whether the episode ended because of the step limit.
-    """
+    """Result of a step: the next state and its observation, the reward, and whether the episode
+    ended, in a terminal state (`terminated`) or because of the step limit (`truncated`)."""
 
     state: State
     observation: Float[Array, " size"]
@@ -39,17 +32,12 @@ class Environment:
     numbers in [0, 1), so that a compiled loop can draw the numbers of many steps in one call.
 
     Attributes:
-        name: the task's name.
-        start: `start(uniforms)` returns an initial state.
-        advance: `advance(state, action, uniforms)` returns a `Transition`.
-        observe: `observe(state)` returns the observation of a state.
         actions: number of actions, which are integers from 0.
         size: numbers per observation.
         max_steps: steps after which an episode is truncated.
         reset_uniforms: random numbers that `start` takes.
         step_uniforms: random numbers that `advance` takes.
         bounds: lower and upper bounds of an observation.
-        render: `render(state)` returns an RGB frame.
     """
 
     name: str

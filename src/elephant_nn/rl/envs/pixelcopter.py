@@ -12,22 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, UInt32
 
-from elephant_nn.rl.envs.drawing import (
-    DARK,
-    GREEN,
-    SCALE,
-    WHITE,
-    YELLOW,
-    Frame,
-    blank_frame,
-    draw_rectangle,
-)
-from elephant_nn.rl.envs.environment import (
-    Environment,
-    Transition,
-    round_to_pixel,
-    uniform_to_int,
-)
+from elephant_nn.rl.envs.drawing import SCALE, Frame, blank_frame, draw_rectangle
+from elephant_nn.rl.envs.environment import Environment, Transition, round_to_pixel, uniform_to_int
 
 SIDE, PLAYER_X, GAP = 48, 16, 12
 _SCROLL = 0.0004 * 48 * (1000 / 30)  # 0.6400000000000001, as in the original
@@ -82,16 +68,12 @@ def _round_to_pixel(x: np.ndarray, truncate: bool) -> np.ndarray:
 def cave_schedule(max_steps: int, truncate_pixels: bool) -> Cave:
     """Compute where the columns of the cave are, for every step of an episode."""
     columns: list[tuple[int, float]] = []
-    start_x: list[int] = []
-    start_time: list[int] = []
-    batch: list[int] = []
+    appeared: list[tuple[int, int, int]] = []
 
     def add_batch(left: int, time: int) -> None:
-        for k in range(_BATCH):
-            columns.append((len(start_x), float(left + 2 + _SPACING * k)))
-            start_x.append(left + 2 + _SPACING * k)
-            start_time.append(time)
-            batch.append((len(start_x) - 1) // _BATCH)
+        for x in range(left + 2, left + 2 + _SPACING * _BATCH, _SPACING):
+            columns.append((len(appeared), float(x)))
+            appeared.append((x, time, len(appeared) // _BATCH))
 
     add_batch(0, 0)
     under, exited = np.full((max_steps + 1, 2), -1), np.zeros(max_steps + 1)
@@ -107,7 +89,7 @@ def cave_schedule(max_steps: int, truncate_pixels: bool) -> Cave:
             columns = remaining
             if len(columns) <= 13:
                 add_batch(SIDE, time)
-    return Cave(under, exited, *map(np.array, (start_x, start_time, batch)))
+    return Cave(under, exited, *np.array(appeared).T)
 
 
 @lru_cache
@@ -187,27 +169,25 @@ def pixelcopter(max_steps: int = 500, *, truncate_pixels: bool = False) -> Envir
         return jnp.stack([state.y, state.momentum, above, below, distance, height, height + 9])
 
     def render(state: CopterState) -> Frame:
-        time = int(state.time)
+        frame, time = blank_frame(SIDE * SCALE, SIDE * SCALE, "dark"), int(state.time)
         columns = np.flatnonzero(cave.start_time <= time)
-        x = cave.start_x[columns] - _SCROLL * (time - cave.start_time[columns])
+        left = cave.start_x[columns] - _SCROLL * (time - cave.start_time[columns]) - 2
         centres = np.asarray(_centre(cave, state.seed, jnp.asarray(columns)))
-        return _render(state, x, centres)
+        for x, centre in zip(left.tolist(), centres.tolist(), strict=True):
+            draw_rectangle(frame, x, 0, 4, centre - GAP, "green")
+            draw_rectangle(frame, x, centre + GAP, 4, 48, "green")
+        for block in (state.block, state.passed):
+            x = paths[int(block.start_x) - 48, int(block.age)]
+            draw_rectangle(frame, x - 2, int(block.y) - 4, 4, 9, "yellow")
+        draw_rectangle(frame, PLAYER_X - 1, float(state.y) - 1, 2, 2, "white")
+        return frame
 
     low = (-10.0, -60.0, -60.0, -60.0, 0.0, 12.0, 21.0)
     high = (60.0, 10.0, 60.0, 60.0, 55.0, 35.0, 44.0)
     return Environment(
-        name="pixelcopter",
-        start=start,
-        advance=advance,
-        observe=observe,
-        actions=2,
-        size=7,
-        max_steps=max_steps,
-        reset_uniforms=3,
-        step_uniforms=2,
-        bounds=(low, high),
-        render=render,
-    )
+        "pixelcopter", start, advance, observe, actions=2, size=7, max_steps=max_steps,
+        reset_uniforms=3, step_uniforms=2, render=render, bounds=(low, high),
+    )  # fmt: skip
 
 
 def _centre(cave: Cave, seed: Array, column: Array) -> Array:
@@ -224,17 +204,3 @@ def _noise(seed: Array, index: Array) -> Array:
     for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
         h = (h ^ (h >> shift)) * jnp.uint32(factor)
     return ((h ^ (h >> 16)) >> 8).astype(jnp.float32) / 2**24
-
-
-def _render(
-    state: CopterState, columns: Float[np.ndarray, " n"], centres: Float[np.ndarray, " n"]
-) -> Frame:
-    frame = blank_frame(SIDE * SCALE, SIDE * SCALE, DARK)
-    for x, centre in zip(columns.tolist(), centres.tolist(), strict=True):
-        draw_rectangle(frame, x - 2, 0, 4, centre - GAP, GREEN)
-        draw_rectangle(frame, x - 2, centre + GAP, 4, 48, GREEN)
-    for block in (state.block, state.passed):
-        x = block_paths()[int(block.start_x) - 48, int(block.age)]
-        draw_rectangle(frame, x - 2, int(block.y) - 4, 4, 9, YELLOW)
-    draw_rectangle(frame, PLAYER_X - 1, float(state.y) - 1, 2, 2, WHITE)
-    return frame
