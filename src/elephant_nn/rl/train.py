@@ -69,8 +69,7 @@ def train(
     observation, episode_return = _as_float32(env.reset(seed=seed)[0], size), 0.0
     returns, episode_ends = [], []
     for index in range(steps):
-        uniforms = rng.random(2 + config.batch_size, np.float32)
-        step = np.int32(index)
+        uniforms, step = rng.random(2 + config.batch_size, np.float32), np.int32(index)
         action = act(state.params, observation, step, uniforms[:2])
         after, reward, terminated, truncated, _ = env.step(first_action + int(action))
         after, reward = _as_float32(after, size), float(reward)

@@ -28,8 +28,7 @@ FEW_PENALTIES: Axes = {
     "anchor": ("average",), "lr": (3e-6, 1e-6), "E": (2,),
     "lambda": (1e1, 1e3, 1e5), "gamma": (0.9, 0.999),
 }  # fmt: skip
-"""For runs that take minutes: the anchor and E that won on Split MNIST with 1,000 units, where all
-were tried."""
+"""For runs that take minutes: anchor and E that won on Split MNIST with 1,000 units, of all."""
 
 LARGE_PENALTY: Axes = {
     "anchor": ("average",), "E": (1, 2), "lr": (3e-6, 1e-6, 3e-7),
@@ -88,11 +87,8 @@ def row(
 def mixers(
     neurons: int, batch: int, paper: tuple[float, float], elephant_paper: tuple[float, float]
 ) -> list[Row]:
-    """ConvMixer and EConvMixer.
-
-    A run takes more than half an hour on a core, so the settings are guesses and the coarse grid is
-    small.
-    """
+    """ConvMixer and EConvMixer: settings are guesses and the coarse grid is small, because a run
+    takes more than half an hour on a core."""
     guess: Hyper = {"neurons": neurons, "batch": batch, "lr": 1e-6, "E": 1}
     rates: Axes = {"lr": (3e-6, 1e-6, 3e-7), "E": (1,)}
     return [
