@@ -26,7 +26,7 @@ def _standardised() -> list[Row]:
         row("mlp", title.format("MLP"), settings, RATES, search=SEARCH),
         row("emlp", title.format("EMLP"), {**settings, "d": 4}, {**RATES, **shapes}, search=SEARCH),
     ]
-    return [replace(one, drawn=False) for one in rows]
+    return [replace(one, line=(one.line[0], "-.")) for one in rows if one.line]
 
 
 def _rows() -> list[Row]:
