@@ -56,6 +56,11 @@ def check_learner(
     key = jax.random.key(0) if key is None else key
     try:
         _check(learner, x, y, key)
+    except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
+        raise AssertionError(
+            "update and predict must be traceable by JAX: use jnp.where or jax.lax.cond instead of "
+            f"a Python if, and jnp instead of NumPy: {error}"
+        ) from error
     except (AssertionError, TypeError, ValueError) as error:
         if ours:
             error.add_note(

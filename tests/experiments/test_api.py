@@ -55,6 +55,9 @@ def test_whole_numbers_are_floats_where_a_builder_says_float(file):
         ("ROWS = [", "ROWS = [3, ", "must be a list of"),
         ("mine, {", '"nobody", {', "has no 'nobody'"),
         ('"neurons": 20, ', "", "mine needs a value for neurons"),
+        ('"lr": 1}', '"lr": float("nan")}', "lr must be finite, got nan"),
+        ('{"lr": (1, 0.1), ', '{"lr": (), ', "the grid has no values for lr"),
+        ("ROWS = [", "ROWS = [] and [", "must be a list of"),
         ("lr: float, updates: int", "batch: float, lr: float, updates: int", "declare batch as"),
     ],
 )
@@ -109,12 +112,23 @@ def test_changed_code_is_noticed_and_run_again_on_request(file, tmp_path, capsys
     assert main(call) == 0
     assert "1 stored runs come from an earlier version of its code" in capsys.readouterr().err
     assert rows("split-digits", out)["accuracy"].to_list() == [first]
+    run = lambda seeds: reproduce(
+        "split-digits", methods=["mine"], seeds=seeds, rows=file, out=out, workers=0
+    )
     with pytest.warns(RuntimeWarning, match="earlier version of its code"):
-        reproduce("split-digits", methods=["mine"], seeds=1, rows=file, out=out, workers=0)
-    assert main([*call, "--again"]) == 0
+        run(1)
+    assert main([*call[:4], "--seeds", "2", *call[5:]]) == 0  # one run of each version
+    with pytest.warns(RuntimeWarning, match="earlier version of its code"):
+        table = run(2)
+    assert table.filter(pl.col("metric") == "accuracy")["runs"].to_list() == [1]
+    capsys.readouterr()
+    assert main(["show", "split-digits", "--rows", str(file), "--out", str(out)]) == 0
+    assert "earlier version of its code" in capsys.readouterr().err
+    assert main([*call[:4], "--seeds", "2", *call[5:], "--again"]) == 0
     assert "earlier version" not in capsys.readouterr().err
-    (again,) = rows("split-digits", out)["accuracy"]
-    assert again != first
+    again = rows("split-digits", out)["accuracy"].to_list()
+    assert len(again) == 2
+    assert first not in again
 
 
 def test_functions_return_frames(file, tmp_path):
@@ -128,6 +142,23 @@ def test_functions_return_frames(file, tmp_path):
     assert rows("sine", tmp_path).height == 0
     with pytest.raises(UsageError, match="did you mean sine"):
         rows("sin", tmp_path)
+
+
+def test_two_builders_of_one_method_are_refused(tmp_path):
+    path = tmp_path / "clash.py"
+    other = "def other(shape, classes, *, neurons: int, lr: float): ..."
+    row = 'Row("mine", "Other", other, {"neurons": 20, "lr": 1})'
+    path.write_text(FILE.replace("ROWS = [", f"{other}\nROWS = [{row}, "))
+    with pytest.raises(UsageError, match="two builders have the method 'mine'"):
+        load_rows(TABLES["split-digits"], path)
+
+
+def test_a_rows_file_may_import_modules_beside_it(tmp_path):
+    (tmp_path / "beside.py").write_text("WIDTH = 20\n")
+    path = tmp_path / "importing.py"
+    text = FILE.replace("import math\n", "import math\nfrom beside import WIDTH\n", 1)
+    path.write_text(text.replace('"neurons": 20', '"neurons": WIDTH'))
+    assert load_rows(TABLES["split-digits"], path)[0].settings["neurons"] == 20
 
 
 def test_rows_with_the_same_name_are_refused(tmp_path):

@@ -320,3 +320,12 @@ def test_blocks_cover_every_row_once(n):
     assert (in_blocks(apply, x, size=500).argmax(1) == x % 7).all()
     rows = x[::-1]
     assert (in_blocks(apply, x, rows, size=500).argmax(1) == rows % 7).all()
+
+
+def test_the_state_of_another_learner_is_refused():
+    stream = function_stream(jnp.cos, 0, 1, samples=6, test_samples=5)
+    make = lambda units: gradient(mlp((1, units, 1)), optax.adam(1e-3))
+    state, _ = learn(make(4), stream, KEY)
+    for wrong in (state, state.params, 3):
+        with pytest.raises(ValueError, match="state is not a state of this learner"):
+            learn(make(5), stream, KEY, state=wrong)

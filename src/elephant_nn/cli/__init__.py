@@ -41,9 +41,12 @@ def _dispatch(arguments: list[str]) -> int:
 
     from elephant_nn.cli.commands import COMMANDS
     from elephant_nn.experiments.names import UsageError, known
+    from elephant_nn.experiments.tables import TABLES
     from elephant_nn.files import DataError, StorageError
 
     try:
+        if arguments and arguments[0] in TABLES:
+            raise UsageError(f"say what to do: elephant reproduce {arguments[0]}")
         if arguments and not arguments[0].startswith("-"):
             known(arguments[0], COMMANDS, "command")
         return tyro.extras.subcommand_cli_from_dict(

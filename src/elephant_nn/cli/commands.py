@@ -189,13 +189,16 @@ def show(
         rows: a Python file with rows of your own, to show beside ours.
         out: folder of the store.
     """
+    from elephant_nn.cli.running import make_runner
     from elephant_nn.experiments.choosing import tried_settings
     from elephant_nn.experiments.summaries import summarise_table
     from elephant_nn.report.tables import render
-    from elephant_nn.runs.store import read_rows, rows_folder
 
     (table,) = named_tables([known(name, TABLES, "experiment")], rows)
-    stored = read_rows(rows_folder(out, table.name))
+    runner = make_runner(out, 0)
+    stored = runner.rows(table)
+    for sentence in runner.outdated(table, table.rows):
+        print(f"elephant: {sentence}", file=sys.stderr)
     swept = any(tried_settings(stored, table, row) for row in table.rows if row.grid)
     if not (swept if sweep else summarise_table(table, stored)):
         stored = stored.clear()

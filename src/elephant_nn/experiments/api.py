@@ -153,10 +153,11 @@ def load_rows(table: Table, path: Path | str) -> list[Row]:
         raise UsageError(f"{path} has no ROWS; it must define ROWS = [Row(...), ...]") from None
     except Exception as error:
         raise UsageError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
-    if not isinstance(found, Sequence) or not all(isinstance(row, Row) for row in found):
+    if not isinstance(found, Sequence) or not found or not all(isinstance(r, Row) for r in found):
         raise UsageError(f"{path}: ROWS must be a list of elephant_nn.experiments.Row")
     rows: list[Row] = []
     for row in found:
+        others = {other.method: other.build for other in rows}
         if row.method in table.methods:
             raise UsageError(
                 f"{path}: {table.name} has a method {row.method!r} already; choose another name"
@@ -165,6 +166,8 @@ def load_rows(table: Table, path: Path | str) -> list[Row]:
             rows.append(_resolve_row(table, row, path))
         except (TypeError, ValueError, AttributeError, ImportError) as error:
             raise UsageError(f"{path}: {row.method}: {error}") from error
+        if others.get(row.method, rows[-1].build) != rows[-1].build:
+            raise UsageError(f"{path}: two builders have the method {row.method!r}; rename one")
         if rows[-1].key in {other.key for other in (*table.rows, *rows[:-1])}:
             raise UsageError(f"{path}: there is a row {rows[-1].key!r} already; change its title")
     return list(with_choices(rows, read_choices(path.with_suffix(".json"))))
@@ -176,6 +179,8 @@ def _resolve_row(table: Table, row: Row, path: Path) -> Row:
     kinds = {**declared(problem.program), **declared(function)}
     cast = lambda name, value: coerce(name, value, kinds[parameter_name(name, kinds)].kind)
     grid = {name: tuple(values) for name, values in row.grid.items()}
+    if empty := [name for name, values in grid.items() if not values]:
+        raise ValueError(f"the grid has no values for {', '.join(empty)}")
     first = {name: values[0] for name, values in grid.items()}
     settings = {**table.defaults, **first, **row.settings}
     bind(problem, function, settings)  # raises on undeclared names

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from elephant_nn.experiments.spec import SELECTION_SEED, Paper, Row, Table, read_choices
-from elephant_nn.experiments.summaries import Summary, runs_of, summarise
+from elephant_nn.experiments.summaries import Summary, present_code, runs_of, summarise
 from elephant_nn.files import write_whole
 from elephant_nn.runs.cells import Hyper
 
@@ -120,11 +120,9 @@ def tried(rows: pl.DataFrame, table: Table, row: Row, *, coarse: bool = False) -
     candidates = row.candidates(coarse=coarse)
     if not rows.height:
         return [(hyper, rows) for hyper in candidates]
-    by_setting = (
-        rows.filter((pl.col("method") == row.method) & (pl.col("seed") >= SELECTION_SEED))
-        .sort("seed")
-        .partition_by("setting", as_dict=True)
-    )
+    chosen_on = (pl.col("method") == row.method) & (pl.col("seed") >= SELECTION_SEED)
+    mine = present_code(rows.filter(chosen_on), row)
+    by_setting = mine.sort("seed").partition_by("setting", as_dict=True)
     setting = lambda hyper: table.cell(row, {**hyper, **table.choosing}, 0).setting
     return [(hyper, by_setting.get((setting(hyper),), rows[:0])) for hyper in candidates]
 

@@ -87,7 +87,15 @@ def runs_of(rows: pl.DataFrame, table: Table, row: Row, hyper: Hyper) -> pl.Data
     if not rows.height:
         return rows
     mine = pl.col("setting") == table.cell(row, hyper, 0).setting
-    return rows.filter(mine & (pl.col("seed") < SELECTION_SEED)).sort("seed")
+    return present_code(rows.filter(mine & (pl.col("seed") < SELECTION_SEED)), row).sort("seed")
+
+
+def present_code(rows: pl.DataFrame, row: Row) -> pl.DataFrame:
+    """The rows of a user's present code, if there are any: versions of it are never averaged."""
+    if not row.source or "source" not in rows.columns:
+        return rows
+    present = rows.filter(pl.col("source") == row.source)
+    return present if present.height else rows
 
 
 def summarise_table(table: Table, rows: pl.DataFrame) -> list[TableRow]:

@@ -40,7 +40,7 @@ def cross_entropy(out: Float[Array, "n k"], y: Int[Array, " n"]) -> Float[Array,
     if not jnp.issubdtype(y.dtype, jnp.integer):
         raise TypeError(
             f"cross_entropy: labels must be whole numbers, got {y.dtype}; sample_stream(x, labels) "
-            "numbers them"
+            "makes a stream of labels"
         )
     return optax.softmax_cross_entropy_with_integer_labels(out, y).mean()
 

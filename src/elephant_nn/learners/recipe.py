@@ -6,6 +6,7 @@ One compiled program then serves every value of `lr`, and each value of `neurons
 """
 
 import inspect
+import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -47,7 +48,7 @@ def parameter_name(symbol: str, known: Mapping[str, Parameter]) -> str:
 
 
 def coerce(name: str, value: Any, kind: type) -> float | int | str:
-    """The value as its declared kind: `lr=1` is 1.0; a fraction is no whole number."""
+    """The value as its declared kind: `lr=1` is 1.0."""
     if kind is str:
         if not isinstance(value, str):
             raise TypeError(f"{name} must be a string, got {value!r}")
@@ -58,6 +59,8 @@ def coerce(name: str, value: Any, kind: type) -> float | int | str:
         if not float(value).is_integer():
             raise ValueError(f"{name} must be a whole number, got {value!r}")
         return int(value)
+    if not math.isfinite(value):
+        raise ValueError(f"{name} must be finite, got {value!r}")
     return float(value)
 
 

@@ -226,6 +226,9 @@ def even_bias(sigma_bias: ArrayLike) -> Initializer:
     ignored. For many units, sigma_bias is the standard deviation of the biases.
     """
 
+    if not isinstance(sigma_bias, jax.core.Tracer) and not np.all(np.isfinite(sigma_bias)):
+        raise ValueError(f"even_bias: sigma_bias must be finite, got {sigma_bias}")
+
     def init(key: Any, shape: Any, dtype: Any = jnp.float32, out_sharding: Any = None) -> Array:
         del key, out_sharding
         reach = jnp.sqrt(3.0) * jnp.asarray(sigma_bias)

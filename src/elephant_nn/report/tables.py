@@ -208,7 +208,7 @@ def as_text(table: Text) -> str:
     from rich.console import Console
     from rich.text import Text as RichText
 
-    width = min(160, shutil.get_terminal_size((160, 24)).columns)
+    width = max(80, min(160, shutil.get_terminal_size((160, 24)).columns))  # never cut numbers
     table = table.narrowed(width)
     drawn = rich_table.Table(title=table.title, box=box.SIMPLE_HEAD, title_justify="left")
     for i, name in enumerate(table.header):

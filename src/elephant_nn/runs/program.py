@@ -116,7 +116,8 @@ def bind(problem: Problem, build: Callable[..., Any], hyper: Hyper) -> Bound:
             raise TypeError(
                 f"neither {build.__name__} nor the problem has a setting {symbol!r}; they declare "
                 f"{', '.join(declared(build)) or 'none'}, and "
-                f"{', '.join(declared(problem.program))}"
+                f"{', '.join(declared(problem.program))} (keyword-only parameters annotated float, "
+                "int or str)"
             )
     (recipe, floats), (_, floats_too) = (
         make_recipe(declarer, (), own) for declarer, own in zip(declarers, mine, strict=True)
@@ -154,6 +155,8 @@ def _module_of_file(path: Path) -> Any:
     text = path.read_bytes() + str(path.resolve()).encode()
     name = f"elephant_rows_{hashlib.sha256(text).hexdigest()[:16]}"
     if name not in sys.modules:
+        if str(path.parent) not in sys.path:
+            sys.path.append(str(path.parent))  # it may import modules beside it
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None
         assert spec.loader is not None

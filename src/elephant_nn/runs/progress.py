@@ -21,7 +21,7 @@ def progress(label: str, quiet_seconds: float = 10.0) -> Iterator[Report]:
     def report(done: float, total: int) -> None:
         nonlocal began, last, stored, before
         now, unchanged = time.monotonic(), (done, total) == before
-        if total != before[1] or done < before[0]:  # the next group of runs
+        if total != before[1] or done < stored:  # the next group of runs
             began, stored = now, done  # runs found in the store took no time
         before = (done, total)
         due = now - last >= quiet_seconds or done == total > stored

@@ -1,6 +1,7 @@
 """Run cells: skip what the store has, execute the rest, store each shard as it ends."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,7 +66,7 @@ def plan_shards(
 def local_executor(workers: int | None) -> Executor:
     """`workers` processes that share the cores; None: one per core; 0: this process."""
     if workers is not None and workers < 0:
-        raise ValueError(f"workers must be 0 or more, got {workers}; None is one per core")
+        raise ValueError(f"workers must be 0 or more, got {workers}")
     if workers == 0:
         return ThisProcess()
     workers = cores() if workers is None else workers
@@ -129,6 +130,8 @@ def run_cells(
     if again:
         drop_older(folder, [cell.id for _, cell in jobs if cell not in outcome.failed], written)
     remove_finished(scratch, done_cells(folder))
+    with suppress(OSError):
+        scratch.rmdir()  # unless another command, or a failed run, has something in it
     return outcome
 
 

@@ -3,7 +3,7 @@
 import numbers
 import warnings
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
@@ -133,6 +133,7 @@ def named_key(key: Key[Array, ""], name: str) -> Key[Array, ""]:
 
 def start(learner: Learner, stream: Stream, key: Key[Array, ""]) -> tuple[State, Int[Array, " m"]]:
     """The initial state of a learner, and the order of the stream's rows."""
+    check_kind("the builder of a method", learner)
     refused = stream.contract.refusals(learner.needs)
     if refused:
         raise ValueError(
@@ -270,6 +271,9 @@ def _learn(
         state = advance(learner, stream, order, state, first, last - first)
         return state, evaluate(learner, stream, state, metric)
 
+    shapes = lambda tree: jax.tree.map(lambda leaf: (jnp.shape(leaf), jnp.result_type(leaf)), tree)
+    if state is not None and shapes(state) != shapes(fresh):
+        raise ValueError("learn: state is not a state of this learner: its arrays do not match")
     bounds = jnp.concatenate([jnp.zeros(1, moments.dtype), moments[:-1]]), moments
     state, values = jax.lax.scan(stretch, fresh if state is None else state, bounds)
     return state, values, _finite(state)
@@ -283,7 +287,7 @@ def _moments(at: int | Sequence[int] | None, steps: int) -> list[int]:
             raise ValueError(f"learn: at must be 1 or more batches, got {at}")
         moments = list(range(int(at), steps + 1, int(at)))
     else:
-        moments = list(at)
+        moments = list(at) if isinstance(at, Iterable) else [at]
         whole = all(isinstance(moment, numbers.Integral) for moment in moments)
         if not whole or moments != sorted(moments) or not set(moments) <= set(range(steps + 1)):
             raise ValueError(
@@ -313,7 +317,8 @@ def _check_labels(learner: Learner, stream: Stream) -> None:
     if outputs.ndim == 2 and not 0 <= low <= high < outputs.shape[1]:
         raise ValueError(
             f"learn: this learner has {outputs.shape[1]} outputs, for labels from 0 to "
-            f"{outputs.shape[1] - 1}, but the stream has labels from {low} to {high}"
+            f"{outputs.shape[1] - 1}, but the stream has labels from {low} to {high}; number them "
+            "from 0 on: np.unique(y, return_inverse=True)[1]"
         )
 
 
