@@ -278,7 +278,7 @@ def test_a_killed_sweep_is_finished_by_two_commands_at_once(tmp_path, unbroken):
     assert read_rows(folder).sort("cell").equals(unbroken)
 
 
-@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("late", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_ctrl_c_stops_cleanly(tmp_path, late):
     with started(tmp_path, stderr=subprocess.PIPE, text=True) as command:
         deadline = time.monotonic() + (60 if late else 0.7)

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import pytest
+
 from elephant_nn.cli import main
 from elephant_nn.data.catalog import CATALOG
 
@@ -26,6 +28,7 @@ def test_the_data_command(capsys):
     assert "folder /nonexistent: the folder does not exist\n" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_one_data_set_that_cannot_be_fetched_does_not_stop_the_others(
     capsys, monkeypatch, tmp_path
 ):

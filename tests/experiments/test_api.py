@@ -101,6 +101,7 @@ def test_own_rows_run_sweep_and_show_beside_ours(file, tmp_path, capsys):
     assert '"method": "mine"' in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_changed_code_is_noticed_and_run_again_on_request(file, tmp_path, capsys):
     out = tmp_path / "out"
     call = ["reproduce", "split-digits", "--methods", "mine", "--quick", "--out", str(out)]
@@ -168,6 +169,7 @@ def test_rows_with_the_same_name_are_refused(tmp_path):
         load_rows(TABLES["split-digits"], path)
 
 
+@pytest.mark.slow
 def test_a_relative_path_works_in_workers(file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = reproduce(
