@@ -1,6 +1,7 @@
 """Rows of users, and the Python interface."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -8,10 +9,11 @@ import pytest
 
 from elephant_nn.cli import main
 from elephant_nn.experiments import reproduce, rows, sweep
-from elephant_nn.experiments.api import find_table, load_rows, select
+from elephant_nn.experiments.api import Runner, find_table, load_rows, select
 from elephant_nn.experiments.names import UsageError
 from elephant_nn.experiments.spec import Search, read_choices
 from elephant_nn.experiments.tables import TABLES
+from elephant_nn.runs.run import local_executor
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "my_rows.py"
 FILE = """
@@ -143,6 +145,18 @@ def test_functions_return_frames(file, tmp_path):
     assert rows("sine", tmp_path).height == 0
     with pytest.raises(UsageError, match="did you mean sine"):
         rows("sin", tmp_path)
+
+
+@pytest.mark.slow
+def test_again_repeats_the_finalists_of_a_sweep(file, tmp_path):
+    table = find_table("split-digits", file)
+    mine, search = select(table, ["mine"]), Search(seeds=1, finalists=2)
+    runner = Runner(tmp_path / "out", local_executor(0))
+    first = runner.sweep(table, mine, search, seeds=1)
+    assert first.ran == 4 + 2 * 3 + 1
+    assert runner.sweep(table, mine, search, seeds=1).ran == 0
+    assert replace(runner, again=True).sweep(table, mine, search, seeds=1).ran == first.ran
+    assert runner.rows(table).height == first.ran
 
 
 def test_two_builders_of_one_method_are_refused(tmp_path):

@@ -92,14 +92,15 @@ class Runner:
         ]
         outcome = self.run(table, candidates)
         if search.finalists:
-            stored = self.rows(table)
+            stored, searched = self.rows(table), {cell for _, cell in candidates}
             finalists = [
                 (row, cell)
                 for row in rows
                 for hyper, _ in rank(stored, table, row, coarse=search.coarse)[: search.finalists]
                 for cell in table.choosing_cells(row, [hyper], 4 * search.seeds)
+                if cell not in searched
             ]
-            outcome = outcome + replace(self, again=False).run(table, finalists)
+            outcome = outcome + self.run(table, finalists)
         stored = self.rows(table)
         chosen = []
         for row in rows:
@@ -120,7 +121,7 @@ class Runner:
             if row.source and (count := stored.filter(other).height):
                 found.append(
                     f"{row.key}: {count} stored runs come from an earlier version of its code; "
-                    "--again runs them anew"
+                    "--again repeats them"
                 )
         return found
 

@@ -66,7 +66,7 @@ def run_published(runner: Runner, table: Table) -> Outcome:
 
 
 def publish(kept: Path, table: Table, rows: pl.DataFrame) -> None:
-    """Add rows to the published ones, and write the table and its figures anew.
+    """Add rows to the published ones, and rewrite the table and its figures.
 
     Of the same run the newer row counts; rows that were published stay.
     """

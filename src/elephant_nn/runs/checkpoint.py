@@ -23,8 +23,8 @@ def save_checkpoint(
 def load_checkpoint(path: Path, like: Any, code: str = "") -> tuple[int, Any] | None:
     """The number of finished chunks and the tree; None without a usable checkpoint.
 
-    A damaged checkpoint, or one of another shape, is set aside: the shard starts anew. So does one
-    whose code has changed since.
+    A damaged checkpoint, or one of another shape, is set aside, and the shard starts from the
+    beginning. One of other code is ignored.
     """
     if not path.exists():
         return None
