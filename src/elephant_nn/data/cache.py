@@ -32,6 +32,7 @@ class Known:
 
     `sources` are tried in order. Whatever the source, `encode` converts the decoded arrays back to
     the official files, which must have the checksums `sha256`: all sources give the same arrays.
+    `from_path`, if there is one, reads a folder or archive of the user's in any form.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Known:
     sha256: Mapping[str, str]
     names: tuple[str, ...] = ()
     advice: str = ""
+    from_path: Callable[[Path, Notice], Dataset] | None = None
 
 
 def cache_folder() -> Path:
@@ -66,16 +68,18 @@ def is_cached(name: str) -> bool:
 def fetch(known: Known, folder: Path | None = None, notice: Notice = lambda text: None) -> Dataset:
     """Fetch a data set from the first source that has it, verify it, and write it to the cache.
 
-    With `folder`, only the official files in that folder are used, unpacked or as distributed
-    (gzipped, or in one archive). Nothing is cached unless every checksum matches.
+    With `folder`, only the files in that folder are used, unpacked or as distributed (gzipped, or
+    in one archive); image data sets may also be class folders, an archive or an `.npz` file.
+    Nothing is cached unless every checksum matches.
     """
     sources = known.sources
+    if folder is not None and known.from_path is not None:
+        return _from_path(known, known.from_path, folder, notice)
     if folder is not None:
         distributed = {s.names: decode for s, decode in sources if isinstance(s, Address)}
         forms = {known.local_files: known.from_local, **distributed}
         sources = tuple((Folder(folder, names), decode) for names, decode in forms.items())
-    advice = "set $ELEPHANT_NN_CACHE to a folder that can be written to"
-    files.remove_leftovers(files.make_folder(cache_folder(), advice))
+    _make_cache()
     failures = []
     for source, decode in sources:
         notice(f"{known.name}: trying {source}")
@@ -92,8 +96,35 @@ def fetch(known: Known, folder: Path | None = None, notice: Notice = lambda text
     tried = "\n  ".join(dict.fromkeys(failures))
     names = ", ".join(known.local_files)
     by_hand = f"put {names} into a folder and run: elephant data fetch {known.name} --from FOLDER"
+    if known.from_path is not None:
+        by_hand = (
+            "get it as an archive, extracted files, class folders of images or an .npz file, and "
+            f"run: elephant data fetch {known.name} --from PATH"
+        )
     advice = f"{known.advice}; or {by_hand}" if known.advice and folder is None else by_hand
     raise DataError(f"{known.name} could not be fetched:\n  {tried}\ntry next: {advice}")
+
+
+def _make_cache() -> None:
+    advice = "set $ELEPHANT_NN_CACHE to a folder that can be written to"
+    files.remove_leftovers(files.make_folder(cache_folder(), advice))
+
+
+def _from_path(
+    known: Known, read: Callable[[Path, Notice], Dataset], path: Path, notice: Notice
+) -> Dataset:
+    if not path.exists():
+        raise DataError(f"{known.name}: there is no file or folder {path}")
+    _make_cache()
+    dataset = read(path, notice)
+    try:
+        verify(known, dataset)
+    except DataError as error:
+        raise DataError(
+            f"{known.name}: {path} is complete, but its pixels are not the official ones ({error})"
+        ) from error
+    _write(known, dataset)
+    return cached(known) or dataset
 
 
 def verify(known: Known, dataset: Dataset) -> None:

@@ -3,10 +3,11 @@
 from functools import partial
 from pathlib import Path
 
-from elephant_nn.data import formats
+from elephant_nn.data import class_names, formats
 from elephant_nn.data.cache import Known, cache_folder, cache_path, cached, check, fetch, is_cached
 from elephant_nn.data.formats import from_idx
 from elephant_nn.data.sources import Address, Folder, Package
+from elephant_nn.data.trees import ImageSet, canonical_parts, read_archive, read_image_set
 
 __all__ = [
     "CATALOG", "Known", "cache_folder", "cache_path", "cached", "check", "fetch", "is_cached",
@@ -20,6 +21,9 @@ _ARCHIVE = ("cifar-10-binary.tar.gz",)
 _STRIPS = tuple(f"package/{name}" for name in formats.STRIP_FILES)
 _CLOTHES = "T-shirt/top, Trouser, Pullover, Dress, Coat, Sandal, Shirt, Sneaker, Bag, Ankle boot"
 _OBJECTS = "airplane, automobile, bird, cat, deer, dog, frog, horse, ship, truck"
+_CIFAR10_IMAGES = ImageSet("cifar10", tuple(_OBJECTS.split(", ")), 32, (5000, 1000), label_bytes=1)
+_CIFAR100_IMAGES = ImageSet("cifar100", class_names.CIFAR100, 32, (500, 100), label_bytes=2)
+_TINY_IMAGES = ImageSet("tiny-imagenet", class_names.TINY_IMAGENET, 64, (500, 50))
 _of_idx = partial(Known, local_files=_IDX, from_local=from_idx, encode=formats.to_idx)
 
 MNIST = _of_idx(
@@ -74,7 +78,50 @@ CIFAR10 = Known(
         "data_batch_5.bin": "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add",
         "test_batch.bin": "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b",
     },
-    names=tuple(_OBJECTS.split(", ")),
+    names=_CIFAR10_IMAGES.classes,
+    from_path=partial(read_image_set, _CIFAR10_IMAGES, order="cifar10-order.npy"),
 )
 
-CATALOG: dict[str, Known] = {known.name: known for known in (MNIST, FASHION_MNIST, CIFAR10)}
+_of_images = partial(Known, local_files=(), from_local=formats.from_idx, encode=canonical_parts)
+
+CIFAR100 = _of_images(
+    "cifar100",
+    "60,000 colour images in 100 classes, 32x32",
+    sources=(
+        (
+            Address("https://www.cs.toronto.edu/~kriz", ("cifar-100-binary.tar.gz",)),
+            partial(read_archive, _CIFAR100_IMAGES),
+        ),
+    ),
+    sha256={  # of the arrays in canonical order
+        "x_train": "f42fb8ef8d7e803da00bef81d05a569ee61a6b051959fc140201e5a66e0e2b25",
+        "y_train": "ef22a5edb440b10e2f240f1c384722086b1ec2e2f04d7bd74b31d73e0e75c00b",
+        "x_test": "f180e36375eb51c589ec8689308d01f46fa10b3e3007e0f15aaec5051348aa68",
+        "y_test": "d7f763fbcd45c38746bf3680b426fae7f4002c1f6a96601b2e7e8ad7c646ca08",
+    },
+    names=class_names.CIFAR100,
+    from_path=partial(read_image_set, _CIFAR100_IMAGES),
+)
+
+TINY_IMAGENET = _of_images(
+    "tiny-imagenet",
+    "110,000 colour images in 200 classes of ImageNet, 64x64; its validation set is for testing",
+    sources=(
+        (
+            Address("http://cs231n.stanford.edu", ("tiny-imagenet-200.zip",)),
+            partial(read_archive, _TINY_IMAGES),
+        ),
+    ),
+    sha256={
+        "x_train": "33df6653d4ad1243dae9ec1ce87195ef04a76273957c0f50f36472454367e3bc",
+        "y_train": "8d651502fa3142c3a448e97de2952a9fb07aa3bf63e229815ee663efd9464c74",
+        "x_test": "91d4cc2977e8accb8491090f1b4286b9d4360f6775e7d0f00c1f94075b55a7a8",
+        "y_test": "8271c00cc0b95d4e484e4debc43e46c4bad9a2d535b7de683a6c47309c6756b1",
+    },
+    names=class_names.TINY_IMAGENET,
+    from_path=partial(read_image_set, _TINY_IMAGES),
+)
+
+CATALOG: dict[str, Known] = {
+    known.name: known for known in (MNIST, FASHION_MNIST, CIFAR10, CIFAR100, TINY_IMAGENET)
+}

@@ -3,12 +3,14 @@
 import contextlib
 import difflib
 import numbers
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from elephant_nn.data.catalog import CATALOG, cached
 from elephant_nn.data.dataset import PARTS, Dataset
+from elephant_nn.data.embedding import embedding_path
 from elephant_nn.data.formats import optional
 from elephant_nn.data.images import image_arrays
 from elephant_nn.data.sources import DAMAGED
@@ -17,9 +19,15 @@ from elephant_nn.files import DataError
 BUILT_IN = "digits"
 
 
-def load(name: str | Path) -> Dataset:
-    """Load `digits` (built in), a fetched data set, an `.npz` file, or a folder of images."""
+def load(name: str | Path, embedding: str | None = None) -> Dataset:
+    """Load `digits` (built in), a fetched data set, an `.npz` file, or a folder of images.
+
+    With `embedding`, the embeddings of a data set that `elephant data embed` has made, by their
+    name, such as `efficientnet-lite0-128px-256`.
+    """
     name = str(name)
+    if embedding is not None:
+        return _load_embedding(name, embedding)
     if name == BUILT_IN:
         return digits()
     if name in CATALOG:
@@ -36,6 +44,18 @@ def load(name: str | Path) -> Dataset:
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"the data sets are {', '.join(known)}"
     raise DataError(f"no data set, file or folder is named {name!r}; {hint}")
+
+
+def _load_embedding(name: str, embedding: str) -> Dataset:
+    path = embedding_path(name, embedding)
+    if not path.is_file():
+        there = ", ".join(sorted(file.stem for file in path.parent.glob("*.npz")))
+        raise DataError(
+            f"there are no embeddings {embedding!r} of {name}"
+            f"{f'; there are: {there}' if there else ''}; to make some, run: elephant data embed "
+            f"{name} --encoder ENCODER"
+        )
+    return replace(from_npz(path), name=name)
 
 
 def digits() -> Dataset:
