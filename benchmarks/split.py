@@ -50,12 +50,12 @@ def _steps(method: str, neurons: int, what: str, torch_target: float) -> list[Me
     ours, batches = _our_pass(method, neurons)
     others: dict[str, Callable[[], None]] = {}
     if method == "emlp":
-        bare_pass = _bare_pass(784, neurons, batches)
-        others["bare matrix products and one pass over parameters and second moments"] = bare_pass
+        what_is_bare = "bare matrix products and one pass over parameters and second moments"
+        others[what_is_bare] = bare_pass(784, neurons, batches)
     torch_pass = _torch_pass(method, neurons, batches)
     if torch_pass is not None:
         others["an eager PyTorch loop doing the same updates"] = torch_pass
-    times = _in_turn([ours, *others.values()])
+    times = in_turn([ours, *others.values()])
     mine = times[0] / batches
     measurements = []
     for name, taken in zip(others, times[1:], strict=True):
@@ -73,10 +73,10 @@ def _steps(method: str, neurons: int, what: str, torch_target: float) -> list[Me
     return measurements
 
 
-def _in_turn(passes: Sequence[Callable[[], None]]) -> list[float]:
+def in_turn(passes: Sequence[Callable[[], object]], rounds: int = ROUNDS) -> list[float]:
     """The least seconds of each, in turn so that noise hits all alike; the first round warms up."""
     times: list[list[float]] = [[] for _ in passes]
-    for round_ in range(ROUNDS + 1):
+    for round_ in range(rounds + 1):
         for run, taken in zip(passes, times, strict=True):
             started = time.perf_counter()
             run()
@@ -115,11 +115,13 @@ def _shard(method: str, neurons: int) -> Shard:
     return Shard(_work(method), (cell,), 1)
 
 
-def _bare_pass(inputs: int, neurons: int, batches: int) -> Callable[[], None]:
+def bare_pass(
+    inputs: int, neurons: int, batches: int, classes: int = 10, batch: int = BATCH
+) -> Callable[[], None]:
     """The products that a step needs, and reading and writing weights and moments."""
     key = jax.random.key(0)
-    x = jax.random.uniform(key, (BATCH, inputs))
-    y = jax.random.uniform(key, (BATCH, 10))
+    x = jax.random.uniform(key, (batch, inputs))
+    y = jax.random.uniform(key, (batch, classes))
 
     def step(_: Any, carry: Any) -> Any:
         (w, u), (v, s) = carry
@@ -135,7 +137,7 @@ def _bare_pass(inputs: int, neurons: int, batches: int) -> Callable[[], None]:
         donate_argnums=0,
         compiler_options={"xla_cpu_prefer_vector_width": 512},
     )
-    weights = (jnp.full((inputs, neurons), 1e-3), jnp.full((neurons, 10), 1e-3))
+    weights = (jnp.full((inputs, neurons), 1e-3), jnp.full((neurons, classes), 1e-3))
     carry = (weights, jax.tree.map(jnp.zeros_like, weights))
 
     def run() -> None:

@@ -24,6 +24,7 @@ BENCHMARKS = {
     "sine-grid": "benchmarks.sine_grid",
     "activation": "benchmarks.activation",
     "split": "benchmarks.split",
+    "embedding": "benchmarks.embedding",
     "rl": "benchmarks.rl",
 }
 """Modules with a function `measure() -> list[Measurement]`."""

@@ -231,3 +231,41 @@ def test_the_worked_example_runs_in_workers(tmp_path, capsys, monkeypatch):
     means = dict(stored.group_by("method").agg(pl.col("accuracy").mean()).iter_rows())
     assert means["emlp"] > 0.8
     assert means["emlp-batch"] > 0.5
+
+
+def test_a_protocol_changes_settings_of_the_problem_and_nothing_else():
+    table, other = TABLES["split-digits"], find_table("split-digits", protocol="legacy_order=3")
+    assert other.title.endswith("; legacy_order 3")
+    for row, changed in zip(table.rows, other.rows, strict=True):
+        assert changed.settings == {**row.settings, "legacy_order": 3}
+        assert changed.guessed == bool(row.grid)  # chosen for another protocol
+        assert not changed.paper
+    both = find_table("split-digits", protocol="scaling=standard, cut=stream")
+    assert both.rows[0].settings["scaling"] == "standard"
+    assert both.rows[0].settings["cut"] == "stream"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "message"),
+    [
+        ("legacy_ordr=3", "did you mean legacy_order"),
+        ("legacy_order", "--set takes NAME=VALUE, separated by commas, got 'legacy_order'"),
+        ("legacy_order=", "--set takes NAME=VALUE"),
+        ("legacy_order=2.5", "--set legacy_order must be a whole number, got '2.5'"),
+        ("legacy_order=three", "--set legacy_order must be a whole number, got 'three'"),
+        ("neurons=3", "neurons"),
+    ],
+)
+def test_wrong_protocols_are_named(protocol, message):
+    with pytest.raises(UsageError, match=message):
+        find_table("split-digits", protocol=protocol)
+
+
+def test_the_command_runs_another_protocol(tmp_path, capsys):
+    run = ["reproduce", "split-digits", "--methods", "lda", "--quick", "--workers", "0"]
+    assert main([*run, "--set", "legacy_order=3", "--out", str(tmp_path)]) == 0
+    assert "legacy_order 3" in capsys.readouterr().out
+    assert main(["show", "split-digits", "--set", "legacy_order=3", "--out", str(tmp_path)]) == 0
+    assert "LDA" in capsys.readouterr().out
+    assert main([*run, "--set", "order=backwards", "--out", str(tmp_path)]) == 1
+    assert "order must be one of ('tasks', 'shuffled'), got 'backwards'" in capsys.readouterr().err

@@ -12,10 +12,12 @@ import pytest
 from made_up import frame, made_up
 
 from elephant_nn import accuracy_by_class, class_incremental, inject_hyperparams, learn, load
+from elephant_nn.data.embedding import embedding_path
 from elephant_nn.experiments import methods
 from elephant_nn.experiments.api import work_of
 from elephant_nn.experiments.problems import episodes, moments, split_digits, summary
 from elephant_nn.experiments.tables import TABLES
+from elephant_nn.files import DataError
 from elephant_nn.report.figures import accuracy_curves, draw_figures, task_maps
 from elephant_nn.report.publishing import published_rows
 from elephant_nn.runs import shard as shard_module
@@ -148,6 +150,52 @@ def test_other_protocols_are_settings(tmp_path):
         shown[row["cut"]] = row["batches"][-1]
     # Five incomplete batches are dropped task by task, one at the end of the stream.
     assert shown["task"] < shown["stream"] == len(load("digits").x_train) // 10
+
+
+@pytest.mark.parametrize(
+    ("seed", "order"),
+    [
+        (3, [5, 4, 1, 2, 9, 6, 7, 0, 3, 8]),
+        (15, [2, 6, 1, 3, 7, 0, 9, 4, 5, 8]),
+        (27, [4, 2, 9, 1, 5, 6, 7, 0, 8, 3]),
+        (97, [7, 1, 2, 0, 6, 8, 4, 5, 9, 3]),
+    ],
+)
+def test_legacy_orders_are_those_of_the_published_numbers(seed, order):
+    made, _ = program("emlp", {**EMLP, "legacy_order": seed})
+    assert [label for group in made.data.order.groups for label in group] == order
+
+
+def test_two_orders_of_classes_are_refused():
+    with pytest.raises(ValueError, match="give class_order or legacy_order, not both, got 1 and 3"):
+        program("emlp", {**EMLP, "class_order": 1, "legacy_order": 3})
+
+
+def test_inputs_can_be_standardised_by_the_first_batch(tmp_path):
+    (row,) = run("emlp", {**EMLP, "scaling": "first-batch"}, tmp_path)
+    assert row["scaling"] == "first-batch"
+    assert row["accuracy"] > 0.15
+    made, floats = program("lda", {"batch": 10, "scaling": "first-batch"})
+    key = cell_key("split-digits", 0)
+    state, order = jax.jit(made.init)(key, floats, made.data)
+    first = np.asarray(made.data.x)[np.asarray(order)[:10]]
+    np.testing.assert_allclose(state.offset, first.mean(0), rtol=1e-5)
+
+
+def test_a_run_learns_from_embeddings_by_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("ELEPHANT_NN_CACHE", str(tmp_path))
+    digits = load("digits")
+    middle = lambda values: values.reshape(len(values), -1)[:, 20:40] if values.ndim > 1 else values
+    flat = {name: middle(values) for name, values in digits.parts.items()}
+    path = embedding_path("digits", "middle")
+    path.parent.mkdir(parents=True)
+    np.savez(path, **flat)
+    settings = {**EMLP, "embedding": "middle", "scaling": "standard"}
+    assert program("emlp", settings)[0].data.x.shape == (1442, 20)
+    (row,) = run("emlp", settings, tmp_path / "store")
+    assert row["status"] == "ok"
+    with pytest.raises(DataError, match="no embeddings 'other' of digits; there are: middle"):
+        program("emlp", {**EMLP, "embedding": "other"})
 
 
 def test_a_shuffled_stream_has_no_tasks_to_forget(tmp_path):

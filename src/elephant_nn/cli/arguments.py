@@ -14,10 +14,11 @@ Names = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="
 Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
 Folder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
 File = Annotated[Path | None, tyro.conf.arg(metavar="FILE")]
+Protocol = Annotated[str, tyro.conf.arg(name="set", metavar="NAME=VALUE,...")]
 Count = Annotated[int | None, tyro.conf.arg(metavar="N")]
 
 
-def named_tables(names: Sequence[str], rows: Path | None = None) -> list[Table]:
+def named_tables(names: Sequence[str], rows: Path | None = None, protocol: str = "") -> list[Table]:
     from elephant_nn.experiments.api import find_table
 
     if not names:
@@ -26,7 +27,8 @@ def named_tables(names: Sequence[str], rows: Path | None = None) -> list[Table]:
         known(name, [*TABLES, "all"], "experiment")
     if rows is not None and ("all" in names or len(names) > 1):
         raise UsageError("--rows is for one experiment at a time")
-    return [find_table(name, rows) for name in (TABLES if "all" in names else dict.fromkeys(names))]
+    every = TABLES if "all" in names else dict.fromkeys(names)
+    return [find_table(name, rows, protocol) for name in every]
 
 
 def selected(

@@ -8,7 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from elephant_nn.cli.arguments import Count, File, Folder, Name, Names, named_tables, selected
+from elephant_nn.cli.arguments import (
+    Count,
+    File,
+    Folder,
+    Name,
+    Names,
+    Protocol,
+    named_tables,
+    selected,
+)
 from elephant_nn.cli.bench import bench
 from elephant_nn.cli.data import data
 from elephant_nn.cli.playing import play
@@ -32,7 +41,8 @@ def list_experiments() -> int:
 
 def reproduce(
     names: Names, /, seeds: Count = None, methods: str = "", neurons: str = "", rows: File = None,
-    quick: bool = False, again: bool = False, out: Folder = Path("results"), workers: Count = None,
+    protocol: Protocol = "", quick: bool = False, again: bool = False,
+    out: Folder = Path("results"), workers: Count = None,
 ) -> int:  # fmt: skip
     """Regenerate tables and figures of the paper with the chosen settings, ours beside theirs.
 
@@ -44,6 +54,8 @@ def reproduce(
         methods: only these, separated by commas.
         neurons: only these widths, separated by commas.
         rows: a Python file with rows of your own, ROWS = [Row(...)], to run beside ours.
+        protocol: other settings of the experiment than the published ones, such as
+            legacy_order=3 or scaling=none.
         quick: one seed only, for a first look.
         again: run what is in the store, too, and replace it.
         out: folder of the store, the figures and the report.
@@ -62,7 +74,7 @@ def reproduce(
         raise UsageError("give --quick (one seed) or --seeds, not both")
     count = check_seeds(1 if quick else seeds)
     runner = make_runner(out, workers, again)
-    chosen = list(selected(named_tables(names, rows), methods, neurons))
+    chosen = list(selected(named_tables(names, rows, protocol), methods, neurons))
 
     def one(table: Table) -> int:
         mine = next(rows for t, rows in chosen if t is table)
@@ -75,7 +87,8 @@ def reproduce(
 
 def sweep(
     names: Names, /, seeds: Count = None, methods: str = "", neurons: str = "",
-    coarse: bool = False, finalists: int = 0, rows: File = None, again: bool = False,
+    coarse: bool = False, finalists: int = 0, rows: File = None, protocol: Protocol = "",
+    again: bool = False,
     write: File = None, out: Folder = Path("results"), workers: Count = None,
 ) -> int:  # fmt: skip
     """Run the paper's grid, choose each method's setting, and report it on other seeds.
@@ -92,6 +105,8 @@ def sweep(
         finalists: run this many of the best settings on four times as many seeds before one is
             chosen: the best of many noisy means is too good to be true.
         rows: a Python file with rows of your own, ROWS = [Row(...)], to sweep beside ours.
+        protocol: other settings of the experiment than the published ones, such as
+            legacy_order=3 or scaling=none.
         again: run what is in the store, too, and replace it.
         write: write the chosen settings and what they were chosen on to this JSON file.
         out: folder of the store.
@@ -112,7 +127,7 @@ def sweep(
         raise UsageError("--write takes one experiment at a time")
     count, runner = check_seeds(seeds), make_runner(out, workers, again)
     swept: list[tuple[Table, list[Row]]] = []
-    for table, mine in selected(named_tables(names, rows), methods, neurons):
+    for table, mine in selected(named_tables(names, rows, protocol), methods, neurons):
         with_grid = [row for row in mine if row.grid]
         if not with_grid and len(names) == 1 and "all" not in names:
             what = f"{methods} of {table.name}" if methods else table.name
@@ -178,6 +193,7 @@ def show(
     format: Literal["table", "json", "csv", "markdown"] = "table",  # noqa: A002
     sweep: bool = False,
     rows: File = None,
+    protocol: Protocol = "",
     out: Folder = Path("results"),
 ) -> int:
     """Print what the store holds of an experiment, ours beside the paper's.
@@ -187,6 +203,8 @@ def show(
         format: how to print it.
         sweep: instead of the chosen settings' results, what `elephant sweep` chose, and on what.
         rows: a Python file with rows of your own, to show beside ours.
+        protocol: other settings of the experiment than the published ones, such as
+            legacy_order=3 or scaling=none.
         out: folder of the store.
     """
     from elephant_nn.cli.running import make_runner
@@ -194,7 +212,7 @@ def show(
     from elephant_nn.experiments.summaries import summarise_table
     from elephant_nn.report.tables import render
 
-    (table,) = named_tables([known(name, TABLES, "experiment")], rows)
+    (table,) = named_tables([known(name, TABLES, "experiment")], rows, protocol)
     runner = make_runner(out, 0)
     stored = runner.rows(table)
     for sentence in runner.outdated(table, table.rows):

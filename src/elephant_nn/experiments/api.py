@@ -60,15 +60,23 @@ class Runner:
         jobs: list[Job] = [(work_of(table, row), cell) for row, cell in cells]
         return run_cells(
             jobs, self.out, lanes=lambda cell: problem.lanes(cell.hyper), executor=self.executor,
-            keep=keep, again=self.again, prepare=lambda: self._fetch(table.data),
-            report=self.report,
+            keep=keep, again=self.again, report=self.report,
+            prepare=lambda: self._fetch(table.data, {str(cell.hyper.get("embedding", ""))
+                                                     for _, cell in jobs}),
         )  # fmt: skip
 
-    def _fetch(self, name: str | None) -> None:
+    def _fetch(self, name: str | None, embeddings: Iterable[str]) -> None:
+        """Fetch the data set, or make its embeddings that runs need, unless they are there."""
         from elephant_nn.data.catalog import CATALOG, cached, fetch
+        from elephant_nn.data.embedding import embedding_path, make_embedding
 
-        if name in CATALOG and cached(CATALOG[name]) is None:
-            fetch(CATALOG[name], notice=self.notice)
+        for embedding in embeddings:
+            if name is None or (embedding and embedding_path(name, embedding).is_file()):
+                continue
+            if name in CATALOG and cached(CATALOG[name]) is None:
+                fetch(CATALOG[name], notice=self.notice)
+            if embedding:
+                make_embedding(name, embedding, self.notice)
 
     def rows(self, table: Table) -> pl.DataFrame:
         return read_rows(rows_folder(self.out, table.name))
@@ -131,10 +139,37 @@ def work_of(table: Table, row: Row) -> Work:
     return Work(table.problem, str(row.build), float(evaluations), row.source)
 
 
-def find_table(name: str, rows: Path | str | None = None) -> Table:
-    """A table by name, with the rows of a user's file after its own."""
+def find_table(name: str, rows: Path | str | None = None, protocol: str = "") -> Table:
+    """A table by name, with the rows of a user's file after its own, and with other settings of
+    its problem if `protocol` gives some."""
     table = TABLES[known(name, TABLES, "experiment")]
-    return table if rows is None else replace(table, rows=(*table.rows, *load_rows(table, rows)))
+    if rows is not None:
+        table = replace(table, rows=(*table.rows, *load_rows(table, rows)))
+    return with_protocol(table, protocol) if protocol else table
+
+
+def with_protocol(table: Table, changes: str) -> Table:
+    """The table with other settings of its problem: "legacy_order=3,scaling=none".
+
+    Settings of methods stay as they were chosen for the published protocol, so rows with a grid
+    count as guesses; `sweep` chooses anew.
+    """
+    kinds = declared(resolve(table.problem).program)
+    changed: dict[str, float | int | str] = {}
+    for change in changes.split(","):
+        name, equals, value = (part.strip() for part in change.partition("="))
+        if not equals or not value:
+            raise UsageError(f"--set takes NAME=VALUE, separated by commas, got {change!r}")
+        kind = kinds[known(name, kinds, f"setting of {table.name}")].kind
+        try:
+            changed[name] = coerce(name, value if kind is str else float(value), kind)
+        except ValueError:
+            what = {int: "a whole number", float: "a number", str: "a text"}[kind]
+            raise UsageError(f"--set {name} must be {what}, got {value!r}") from None
+    rows = (replace(row, settings={**row.settings, **changed}, chosen=False, paper={}, variants=())
+            for row in table.rows)  # fmt: skip
+    title = f"{table.title}; {', '.join(f'{name} {value}' for name, value in changed.items())}"
+    return replace(table, rows=tuple(rows), title=title)
 
 
 def load_rows(table: Table, path: Path | str) -> list[Row]:
@@ -230,15 +265,16 @@ def check_seeds(seeds: int | None) -> int | None:
 
 def reproduce(
     name: str, *, seeds: int | None = None, methods: Collection[str] = (),
-    neurons: Collection[int] = (), rows: Path | str | None = None, out: Path | str = "results",
-    workers: int | None = None, again: bool = False, executor: Executor | None = None,
+    neurons: Collection[int] = (), rows: Path | str | None = None, protocol: str = "",
+    out: Path | str = "results", workers: int | None = None, again: bool = False,
+    executor: Executor | None = None,
 ) -> pl.DataFrame:  # fmt: skip
     """Run some rows of a table and return their summary, one line per row and metric.
 
-    Arguments as for `elephant reproduce`; `executor` replaces local workers. Failed runs are
-    warnings; stored runs are not repeated.
+    Arguments as for `elephant reproduce`; `protocol` is its `--set`, and `executor` replaces local
+    workers. Failed runs are warnings; stored runs are not repeated.
     """
-    table = find_table(name, rows)
+    table = find_table(name, rows, protocol)
     table = replace(table, rows=tuple(select(table, methods, neurons)))
     runner = Runner(Path(out), executor or local_executor(workers), again)
     _warn(runner.outdated(table, table.rows))
@@ -251,14 +287,15 @@ def reproduce(
 def sweep(
     name: str, *, seeds: int | None = None, coarse: bool = False, finalists: int = 0,
     methods: Collection[str] = (), neurons: Collection[int] = (), rows: Path | str | None = None,
-    out: Path | str = "results", workers: int | None = None, again: bool = False,
-    executor: Executor | None = None, write: Path | str | None = None,
+    protocol: str = "", out: Path | str = "results", workers: int | None = None,
+    again: bool = False, executor: Executor | None = None, write: Path | str | None = None,
 ) -> pl.DataFrame:  # fmt: skip
     """Search the grids of some rows of a table and return what was chosen, one line per row.
 
-    Arguments as for `elephant sweep`; `executor` replaces local workers.
+    Arguments as for `elephant sweep`; `protocol` is its `--set`, and `executor` replaces local
+    workers.
     """
-    table = find_table(name, rows)
+    table = find_table(name, rows, protocol)
     swept = tuple(row for row in select(table, methods, neurons) if row.grid)
     table = replace(table, rows=swept)
     runner = Runner(Path(out), executor or local_executor(workers), again)

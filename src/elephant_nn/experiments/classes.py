@@ -12,8 +12,9 @@ from jaxtyping import Array
 
 from elephant_nn.data.dataset import Dataset
 from elephant_nn.data.loading import load
-from elephant_nn.learners.learner import Contract
+from elephant_nn.learners.learner import Contract, Learner
 from elephant_nn.learners.recipe import Recipe
+from elephant_nn.learners.scaling import first_batch_scaling
 from elephant_nn.runs.cells import Hyper
 from elephant_nn.runs.program import Data, Floats, Method, Outputs, Program
 from elephant_nn.streams import metrics
@@ -38,26 +39,35 @@ class ClassIncremental:
 
     def program(
         self, method: Method, evaluations: float, *, batch: int, held_out: int = 0,
-        scaling: str = "unit", cut: str = "task", class_order: int = -1, order: str = "tasks",
-        passes: int = 1, task_boundary: int = 0,
+        scaling: str = "unit", cut: str = "task", class_order: int = -1, legacy_order: int = -1,
+        order: str = "tasks", passes: int = 1, task_boundary: int = 0, embedding: str = "",
     ) -> Program:  # fmt: skip
         """One run.
 
         Args:
             held_out: hold out every n-th training sample of a class, and evaluate on it and on the
                 test set at the end only: what settings are chosen on.
+            scaling: as in `class_incremental`, or "first-batch".
             class_order: the seed of a permutation of the classes; -1: the natural order.
+            legacy_order: the same for NumPy's legacy generator; SDMLP's and FlyModel's published
+                numbers are means over the natural order and the seeds 3, 15, 27 and 97.
+            embedding: the name of an embedding, to learn from it instead of from images.
         """
-        dataset, (x, y, test_x, test_y) = _on_device(self.data)
+        dataset, (x, y, test_x, test_y) = _on_device(self.data, embedding)
         kept, held = dataset.held_out_rows(held_out) if held_out else (None, None)
-        permutation = np.random.default_rng(class_order).permutation if class_order >= 0 else list
+        by_first_batch = scaling == "first-batch"
         stream, tasks = class_incremental(
             dataset, classes_per_task=self.classes_per_task,
-            class_order=[int(label) for label in permutation(range(dataset.classes))],
-            batch_size=batch, scaling=scaling, cut=cut, order=order, passes=passes,
-            task_boundary=bool(task_boundary), rows=kept,
+            class_order=_class_order(dataset.classes, class_order, legacy_order),
+            batch_size=batch, scaling="none" if by_first_batch else scaling, cut=cut, order=order,
+            passes=passes, task_boundary=bool(task_boundary), rows=kept,
         )  # fmt: skip
         recipe = method.recipe(dataset.x_train.shape[1:], dataset.classes, ends=tasks.ends)
+
+        def build(floats: Floats) -> Learner:
+            learner = recipe(floats)
+            return first_batch_scaling(learner) if by_first_batch else learner
+
         # Learners that need class statistics may keep them, and the row says so.
         contract = replace(stream.contract, class_statistics=_needs(recipe).class_statistics)
         stream = replace(stream, x=x, y=y, test_x=test_x, test_y=test_y, contract=contract)
@@ -71,7 +81,7 @@ class ClassIncremental:
             return {"by_class": (stream.x, stream.y, jnp.asarray(held)), "test_by_class": test}
 
         def chunk(carry: Any, floats: Floats, stream: Data, index: Array) -> tuple[Any, Outputs]:
-            learner, (state, rows) = recipe(floats), carry
+            learner, (state, rows) = build(floats), carry
             ends = jnp.asarray(bounds)
             first = ends[index]
             state = advance(learner, stream, rows, state, first, ends[index + 1] - first)
@@ -95,7 +105,7 @@ class ClassIncremental:
             return {**row, "test_accuracy": outputs["test_by_class"][-1] @ counts / len(labels)}
 
         return Program(
-            lambda key, floats, stream: start(recipe(floats), stream, key),
+            lambda key, floats, stream: start(build(floats), stream, key),
             chunk, len(bounds) - 1, finish, {**asdict(contract), "scaling": scaling, "cut": cut},
             data=stream, check=recipe,
         )  # fmt: skip
@@ -110,10 +120,22 @@ def _needs(recipe: Recipe) -> Contract:
     return found[0]
 
 
+def _class_order(classes: int, seed: int, legacy_seed: int) -> list[int]:
+    if seed >= 0 and legacy_seed >= 0:
+        raise ValueError(
+            f"give class_order or legacy_order, not both, got {seed} and {legacy_seed}"
+        )
+    if seed >= 0:
+        return [int(label) for label in np.random.default_rng(seed).permutation(classes)]
+    if legacy_seed >= 0:
+        return [int(label) for label in np.random.RandomState(legacy_seed).permutation(classes)]
+    return list(range(classes))
+
+
 @lru_cache(maxsize=1)
-def _on_device(name: str) -> tuple[Dataset, tuple[Array, ...]]:
+def _on_device(name: str, embedding: str) -> tuple[Dataset, tuple[Array, ...]]:
     """A data set, and its parts as JAX arrays that all programs of this process share."""
-    dataset = load(name)
+    dataset = load(name, embedding or None)
     return dataset, tuple(jnp.asarray(part) for part in dataset.parts.values())
 
 

@@ -174,9 +174,11 @@ def with_shuffled(
 
 def split_table(name: str, title: str, source: str, rows: tuple[Row, ...], **more: Any) -> Table:
     """A class-incremental table; its problem has the table's name."""
-    usual = {"defaults": {"batch": 125}, "choosing": CHOOSING}
+    usual: dict[str, Any] = {
+        "defaults": {"batch": 125}, "choosing": CHOOSING, "notes": NOTES, "evaluations": 4,
+    }  # fmt: skip
     return Table(
         name, title, source, METRICS, rows, f"{PROBLEMS}:{name.replace('-', '_')}",
-        notes=NOTES, columns=COLUMNS, test_metric="test_accuracy", evaluations=4, figures=FIGURES,
+        columns=COLUMNS, test_metric="test_accuracy", figures=FIGURES,
         **(usual | more),
     )  # fmt: skip

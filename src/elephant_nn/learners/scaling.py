@@ -1,0 +1,45 @@
+"""Scale inputs by the first batch: all that a learner may know of a stream when it begins."""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from elephant_nn.learners.learner import Batch, Learner
+
+
+class ScaledState(NamedTuple):
+    offset: Float[Array, "..."]
+    scale: Float[Array, "..."]
+    learner: Any
+
+    @property
+    def params(self) -> Any:
+        return self.learner.params
+
+
+def first_batch_scaling(learner: Learner) -> Learner:
+    """The learner on standardised inputs, with mean and deviation of every feature from the first
+    batch.
+
+    The deviation of a feature is at least a tenth of the median deviation: the first batch may hold
+    one class only, and a feature that is constant there need not be so later.
+    """
+
+    def init(key: Array, x: Array) -> ScaledState:
+        deviation = x.std(0)
+        floor = 0.1 * jnp.median(deviation)
+        scale = jnp.maximum(deviation, jnp.where(floor > 0, floor, 1.0))
+        offset = x.mean(0)
+        return ScaledState(offset, scale, learner.init(key, (x - offset) / scale))
+
+    def update(state: ScaledState, batch: Batch) -> ScaledState:
+        x, y = batch
+        inner = learner.update(state.learner, ((x - state.offset) / state.scale, y))
+        return ScaledState(state.offset, state.scale, inner)
+
+    def predict(state: ScaledState, x: Array) -> Array:
+        return learner.predict(state.learner, (x - state.offset) / state.scale)
+
+    return replace(learner, init=init, update=update, predict=predict)
