@@ -6,6 +6,7 @@ The settings that sweeps have chosen are in one JSON file per table, written by
 
 from elephant_nn.experiments.spec import Table
 from elephant_nn.experiments.tables.embedding import EMBEDDING
+from elephant_nn.experiments.tables.embedding_protocols import EMBEDDING_PROTOCOLS
 from elephant_nn.experiments.tables.rl import RL
 from elephant_nn.experiments.tables.sine import ACTIVATIONS, EDIT, SINE
 from elephant_nn.experiments.tables.split_cifar10 import SPLIT_CIFAR10
@@ -17,6 +18,6 @@ TABLES: dict[str, Table] = {
     table.name: table
     for table in (
         SINE, EDIT, ACTIVATIONS, SPLIT_DIGITS, SPLIT_MNIST, SPLIT_CIFAR10,
-        SPLIT_PROTOCOLS, SPLIT_PROTOCOLS_CIFAR10, *EMBEDDING, *RL,
+        SPLIT_PROTOCOLS, SPLIT_PROTOCOLS_CIFAR10, *EMBEDDING, EMBEDDING_PROTOCOLS, *RL,
     )
 }  # fmt: skip

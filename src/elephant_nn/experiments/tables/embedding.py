@@ -88,10 +88,10 @@ def _cifar_width(
     return [
         row("mlp", "MLP", settings, RATES, coarse=coarse, paper=mlp, **more),
         row(
-            "sdmlp", f"SDMLP, {passes} passes", {**settings, "passes": passes},
+            "sdmlp", f"SDMLP, {passes} passes", {**settings, "passes": passes, "k": 10},
             {"k": (1, 10), "lr": (0.05, 0.5), "switch": (5e4, 5e5)},
-            coarse={"k": (10,), "lr": (0.05, 0.5)}, search=classes.COARSE, runs=1, evaluations=1,
-            paper=sdmlp,
+            coarse={"k": (10,), "lr": (0.05, 0.5), "switch": (5e4,)}, runs=1, evaluations=1,
+            search=classes.COARSE if neurons == 1000 else None, paper=sdmlp,
         ),
         row("flymodel", "FlyModel", settings, FLY, search=ONE, paper=flymodel),
         row(
@@ -106,11 +106,11 @@ def _cifar(
 ) -> Table:
     protocol = _protocol(CIFAR_EMBEDDING, 125)
     rates: Axes = {"lr": (1e-4, 3e-5, 1e-5, 3e-6), "E": (1, 2, 4)}
-    wide_rates: Axes = {"lr": (3e-5, 1e-5, 3e-6), "E": (1, 2)}
+    wide_rates: Axes = {"lr": (1e-5, 3e-6, 1e-6), "E": (1, 2, 4)}
     wide_shapes: Axes = {"a": (0.16, 0.32), "sigma_bias": (0.64, 1.28, 2.56)}
     rows = [
-        *_cifar_width(1000, narrow, rates, FEW_SHAPES, 100),
-        *_cifar_width(10000, wide, wide_rates, wide_shapes, 10),
+        *_cifar_width(1000, narrow, rates, FEW_SHAPES, 20),
+        *_cifar_width(10000, wide, wide_rates, wide_shapes, 5),
         *_references(protocol),
     ]  # fmt: skip
     rows += _shuffled(rows, {"lr": (3e-4, 1e-4, 3e-5), "E": (1, 2)}, 3)

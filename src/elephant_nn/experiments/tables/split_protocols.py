@@ -52,7 +52,7 @@ def _networks(table: Table, methods: tuple[str, ...]) -> list[Row]:
     return [narrow[method] for method in methods]
 
 
-def _other(
+def other(
     base: Row, what: str, protocol: Hyper, axes: Axes | None = None, search: Search | None = None
 ) -> Row:
     """A row of the table with other rules, and a grid of its own if it has one."""
@@ -63,12 +63,12 @@ def _other(
 
 
 def _orders(base: Row) -> list[Row]:
-    return [_other(base, f"order of classes {seed}", {"class_order": seed}) for seed in ORDERS]
+    return [other(base, f"order of classes {seed}", {"class_order": seed}) for seed in ORDERS]
 
 
 def _standardised(base: Row, axes: Mapping[str, Axes], search: Search) -> Row:
     protocol = {"scaling": "standard"}
-    return _other(base, "standardised pixels", protocol, axes[base.method], search)
+    return other(base, "standardised pixels", protocol, axes[base.method], search)
 
 
 def _mnist_rows() -> list[Row]:
@@ -76,12 +76,12 @@ def _mnist_rows() -> list[Row]:
         row
         for base in _networks(SPLIT_MNIST, ("mlp", "emlp"))
         for row in (
-            _other(base, "as in the table", {}),
-            _other(base, "batches across tasks", {"cut": "stream"}),
+            other(base, "as in the table", {}),
+            other(base, "batches across tasks", {"cut": "stream"}),
             *_orders(base),
-            *(_other(base, f"output layer {w}", {"head_rate": r}) for w, r in HEADS.items()),
+            *(other(base, f"output layer {w}", {"head_rate": r}) for w, r in HEADS.items()),
             _standardised(base, STANDARDISED, MLP_SEARCH),
-            _other(base, "wider grid", {}, WIDER[base.method], MLP_SEARCH),
+            other(base, "wider grid", {}, WIDER[base.method], MLP_SEARCH),
         )
     ]
     convolutional = [
@@ -89,8 +89,8 @@ def _mnist_rows() -> list[Row]:
         for base in _networks(SPLIT_MNIST, ("cnn", "ecnn"))
         for row in (
             _standardised(base, STANDARDISED, CNN_SEARCH),
-            _other(base, "16 filters", {"filters": 16}, FEWER_FILTERS[base.method], CNN_SEARCH),
-            _other(base, "finer rates", {}, FINER[base.method], CNN_SEARCH),
+            other(base, "16 filters", {"filters": 16}, FEWER_FILTERS[base.method], CNN_SEARCH),
+            other(base, "finer rates", {}, FINER[base.method], CNN_SEARCH),
         )
     ]
     return dense + convolutional
@@ -101,7 +101,7 @@ def _cifar10_rows() -> list[Row]:
         replace(row, runs=3 if base.method == "emlp" else 2)
         for base in _networks(SPLIT_CIFAR10, ("mlp", "emlp"))
         for row in (
-            _other(base, "as in the table", {}),
+            other(base, "as in the table", {}),
             *_orders(base),
             _standardised(base, STANDARDISED_CIFAR10, MLP_SEARCH),
         )
