@@ -32,6 +32,9 @@ from elephant_nn.learners.learner import (
 from elephant_nn.learners.recipe import (
     inject_hyperparams as inject_hyperparams,
 )
+from elephant_nn.learners.ridge import (
+    ridge_head as ridge_head,
+)
 from elephant_nn.learners.scaling import (
     first_batch_scaling as first_batch_scaling,
 )

@@ -37,6 +37,10 @@ class Contract:
         ]
 
 
+def _as_it_is(state: State) -> State:
+    return state
+
+
 @dataclass(frozen=True)
 class Learner:
     """Pure functions over one state: a network, its optimiser, its remedy against forgetting.
@@ -48,6 +52,8 @@ class Learner:
         predict: `predict(state, x)` changes nothing.
         needs: what the learner cannot do without; a stream that does not grant it is refused.
         network: the network whose parameters are `state.params`, if there is one.
+        prepare: derives from a state what predictions need, once before many of them, and puts it
+            into the state. `predict` does so itself where it was not done.
         recipe: how to build the learner again from traced hyper-parameters; see
             `inject_hyperparams`.
         hyperparameters: their values.
@@ -58,6 +64,7 @@ class Learner:
     predict: Callable[[State, Array], Array]
     needs: Contract = Contract()
     network: Network | None = None
+    prepare: Callable[[State], State] = _as_it_is
     recipe: Recipe | None = field(default=None, init=False)
     hyperparameters: tuple[tuple[str, float], ...] = field(default=(), init=False)
 

@@ -37,9 +37,12 @@ def first_batch_scaling(learner: Learner) -> Learner:
     def update(state: ScaledState, batch: Batch) -> ScaledState:
         x, y = batch
         inner = learner.update(state.learner, ((x - state.offset) / state.scale, y))
-        return ScaledState(state.offset, state.scale, inner)
+        return state._replace(learner=inner)
 
     def predict(state: ScaledState, x: Array) -> Array:
         return learner.predict(state.learner, (x - state.offset) / state.scale)
 
-    return replace(learner, init=init, update=update, predict=predict)
+    def prepare(state: ScaledState) -> ScaledState:
+        return state._replace(learner=learner.prepare(state.learner))
+
+    return replace(learner, init=init, update=update, predict=predict, prepare=prepare)

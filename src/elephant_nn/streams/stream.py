@@ -166,6 +166,7 @@ def evaluate(
 ) -> Array:  # fmt: skip
     """The metric on the test set, or on other samples: inputs, targets and rows of them."""
     x, y, rows = (stream.test_x, stream.test_y, None) if on is None else on
+    state = learner.prepare(state)
     predict = lambda x: learner.predict(state, stream.transform(x))
     out = in_blocks(predict, x, rows, block)
     if stream.classes and out.shape[-1] < stream.classes:

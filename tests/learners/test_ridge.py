@@ -1,0 +1,193 @@
+"""The ridge head against scikit-learn, in any order and in any pieces."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from elephant_nn import RAW_INPUTS, class_incremental, emlp, learn, load, mlp, ridge_head
+from elephant_nn.checking import check_learner
+from elephant_nn.learners.ridge import solve_ridge
+
+KEY = jax.random.key(0)
+RNG = np.random.default_rng(0)
+X = jnp.asarray(RNG.standard_normal((300, 6)) + 3, jnp.float32)
+LABELS = jnp.asarray(np.argmax((X - 3) @ RNG.standard_normal((6, 4)), 1), jnp.int32)
+NUMBERS = jnp.asarray(np.sin(X @ RNG.standard_normal((6, 2))), jnp.float32)
+NETWORK = emlp((6, 80, 4), a=1.0, sigma_bias=2.0)
+
+
+def fed(learner, x, y, pieces):
+    """The state after these samples, in pieces of these sizes."""
+    state, first = learner.init(KEY, x[: pieces[0]]), 0
+    update = jax.jit(learner.update)
+    for size in pieces:
+        state = update(state, (x[first : first + size], y[first : first + size]))
+        first += size
+    assert first == len(x)
+    return state
+
+
+def by_sklearn(features, targets, state):
+    """scikit-learn's predictions in float64, at the ridge of the state."""
+    h = np.asarray(features, float)
+    alpha = float(state.ridge) * np.var(h, axis=0).mean() * len(h)
+    return Ridge(alpha=alpha).fit(h, np.asarray(targets, float)).predict(h)
+
+
+@pytest.mark.parametrize("pieces", [[300], [1] * 300, [7, 100, 1, 150, 42]])
+@pytest.mark.parametrize("ridge", [None, 1e-2])
+@pytest.mark.parametrize("sort", [False, True])
+def test_any_order_in_any_pieces_equals_a_fit_at_once(pieces, ridge, sort):
+    order = np.argsort(LABELS, stable=True) if sort else RNG.permutation(300)
+    x, y = X[order], LABELS[order]
+    learner = ridge_head(NETWORK, 4, ridge=ridge)
+    state = learner.prepare(fed(learner, x, y, pieces))
+    expected = by_sklearn(NETWORK.features(state.params, x), np.eye(4)[y], state)
+    np.testing.assert_allclose(learner.predict(state, x), expected, atol=2e-4)
+
+
+@pytest.mark.parametrize("targets", [NUMBERS, NUMBERS[:, 0]])
+def test_regression_equals_a_fit_at_once(targets):
+    learner = ridge_head(NETWORK, 1 if targets.ndim == 1 else 2, ridge=1e-3, regression=True)
+    state = learner.prepare(fed(learner, X, targets, [100, 200]))
+    expected = by_sklearn(NETWORK.features(state.params, X), targets, state)
+    predicted = learner.predict(state, X)
+    np.testing.assert_allclose(predicted.reshape(expected.shape), expected, atol=5e-4)
+    assert learner.needs.class_statistics is False
+
+
+def test_raw_inputs_are_features_too():
+    learner = ridge_head(NETWORK, 4, ridge=1e-3, raw_inputs=True)
+    state = learner.prepare(fed(learner, X, LABELS, [300]))
+    h = jnp.concatenate([NETWORK.features(state.params, X), X], 1)
+    expected = by_sklearn(h, np.eye(4)[LABELS], state)
+    np.testing.assert_allclose(learner.predict(state, X), expected, atol=5e-4)
+
+
+def evidence(h, y, alpha):
+    """Log marginal likelihood of a Gaussian linear model, noise variance profiled out."""
+    h, y = h - h.mean(0), y - y.mean(0)
+    n = len(h)
+    covariance = np.eye(n) + h @ h.T / alpha
+    _, volume = np.linalg.slogdet(covariance)
+    rest = (y * np.linalg.solve(covariance, y)).sum(0)
+    return -0.5 * (n * np.log(rest / n) + volume).sum()
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.3, 3.0])
+def test_the_ridge_has_the_largest_evidence(noise):
+    h = RNG.standard_normal((60, 20))
+    y = h @ RNG.standard_normal((20, 2)) + noise * RNG.standard_normal((60, 2))
+    learner = ridge_head(RAW_INPUTS, 2, regression=True)
+    state = learner.prepare(fed(learner, jnp.asarray(h, jnp.float32), jnp.asarray(y), [60]))
+    unit = 60 * np.var(h, axis=0).mean()
+    grid = 10 ** np.linspace(-6, 2, 65)
+    best = grid[np.argmax([evidence(h, y, r * unit) for r in grid])]
+    assert abs(np.log10(float(state.ridge) / best)) < 0.13  # one step of the grid
+
+
+def test_many_features_choose_among_few_ridges_with_the_same_evidence(monkeypatch):
+    from elephant_nn.learners import ridge as module
+
+    sums = fed(ridge_head(NETWORK, 4), X, LABELS, [300]).sums
+    fine = float(solve_ridge(sums, None)[1])
+    monkeypatch.setattr(module, "EXACT", 10)
+    coarse = float(solve_ridge(sums, None)[1])
+    assert abs(np.log10(fine / coarse)) < 0.6
+
+
+def test_classes_that_were_not_seen_are_never_predicted():
+    learner = ridge_head(NETWORK, 6)
+    state = fed(learner, X, LABELS, [300])
+    assert set(np.argmax(learner.predict(state, X), 1).tolist()) <= {0, 1, 2, 3}
+
+
+def test_balancing_helps_a_rare_class():
+    common, rare = np.flatnonzero(LABELS == 0)[:60], np.flatnonzero(LABELS == 1)[:6]
+    rows = np.concatenate([np.tile(common, 5), rare])
+    x, y = X[rows], LABELS[rows]
+    recall = []
+    for balanced in (False, True):
+        learner = ridge_head(RAW_INPUTS, 2, ridge=0.1, balanced=balanced)
+        state = fed(learner, x, y, [len(rows)])
+        unseen = np.flatnonzero(LABELS == 1)[6:]
+        recall.append(float((np.argmax(learner.predict(state, X[unseen]), 1) == 1).mean()))
+    assert recall[1] > recall[0]
+
+
+def test_forgetting_follows_labels_that_change_their_meaning():
+    scores = {}
+    for forgetting in (1.0, 0.9):
+        learner = ridge_head(NETWORK, 4, forgetting=forgetting)
+        state = fed(learner, jnp.tile(X, (2, 1)), jnp.concatenate([LABELS, 3 - LABELS]), [10] * 60)
+        predicted = np.argmax(learner.predict(state, X), 1)
+        scores[forgetting] = float((predicted == np.asarray(3 - LABELS)).mean())
+    assert scores[0.9] > 0.75 > scores[1.0]
+
+
+def test_sorted_digits_are_learned_in_one_pass_as_well_as_shuffled_ones():
+    found = []
+    for order in ("tasks", "shuffled"):
+        stream, _ = class_incremental(load("digits"), batch_size=10, order=order, cut="stream",
+                                      class_statistics=True)  # fmt: skip
+        learner = ridge_head(emlp((64, 500, 10), a=0.32, sigma_bias=0.32), 10)
+        found.append(float(learn(learner, stream, KEY)[1][-1]))
+    assert min(found) > 0.97
+    assert abs(found[0] - found[1]) < 0.015  # the initial weights differ in nothing, the cut does
+
+
+def test_it_is_a_learner_like_any_other():
+    check_learner(ridge_head(NETWORK, 4), np.asarray(X[:40]), np.asarray(LABELS[:40]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"ridge": 0.0}, "ridge must be above 0, or None to choose it, got 0.0"),
+        ({"ridge": -1}, "ridge must be above 0"),
+        ({"forgetting": 0}, "forgetting must be above 0 and at most 1, got 0"),
+        ({"forgetting": 1.1}, "forgetting must be above 0 and at most 1, got 1.1"),
+        ({"balanced": True, "regression": True}, "balanced is for classes"),
+        ({"outputs": 0}, "outputs must be 1 or more, got 0"),
+    ],
+)
+def test_wrong_options_are_named(changes, message):
+    with pytest.raises(ValueError, match=message):
+        ridge_head(**{"network": mlp((6, 5, 4)), "outputs": 4, **changes})
+
+
+def test_targets_of_another_width_are_refused():
+    learner = ridge_head(NETWORK, 3, regression=True)
+    with pytest.raises(ValueError, match=r"made for 3 targets per sample, got shape \(2,\)"):
+        fed(learner, X, NUMBERS, [300])
+
+
+@pytest.mark.slow
+def test_a_million_samples_stay_exact():
+    """Sums in float32 against float64, at 1,000 features."""
+    network = emlp((20, 1000, 3), a=1.0, sigma_bias=2.0)
+    learner = ridge_head(network, 3, ridge=1e-4, regression=True)
+    rng, batch, batches = np.random.default_rng(1), 2000, 500
+    mixing = rng.standard_normal((20, 3)) / 5
+    state, update = None, jax.jit(learner.update, donate_argnums=0)
+    features = jax.jit(network.features)
+    gram, cross, total, targets = np.zeros((1000, 1000)), np.zeros((1000, 3)), 0.0, 0.0
+    for _ in range(batches):
+        x = rng.standard_normal((batch, 20), np.float32)
+        y = np.sin(x @ mixing).astype(np.float32)
+        state = learner.init(KEY, x) if state is None else state
+        h = np.asarray(features(state.params, x), float)
+        state = update(state, (x, y))
+        gram, cross = gram + h.T @ h, cross + h.T @ y
+        total, targets = total + h.sum(0), targets + y.sum(0, dtype=float)
+    n = batch * batches
+    mean = total / n
+    gram, cross = gram - n * np.outer(mean, mean), cross - np.outer(mean, targets)
+    expected = np.linalg.solve(gram + 1e-4 * np.diag(gram).mean() * np.eye(1000), cross)
+    x = rng.standard_normal((500, 20), np.float32)
+    h = np.asarray(features(state.params, x), float)
+    ours = np.asarray(learner.predict(state, x))
+    exact = (h - mean) @ expected + targets / n
+    assert np.abs(ours - exact).max() < 0.01 * exact.std()
