@@ -63,3 +63,15 @@ def test_class_incremental_learning_is_measured(monkeypatch):
     (line, *_) = split._steps("emlp", 50, "EMLP", 1.0)
     assert line.ratio > 0
     assert sys.modules["benchmarks.split"] is split
+
+
+@pytest.mark.slow
+def test_embeddings_are_measured(monkeypatch):
+    from benchmarks import embedding
+
+    monkeypatch.setattr(embedding, "IMAGES", 32)
+    monkeypatch.setattr(embedding, "SIDE", 32)
+    (encoder,) = embedding._encoder()
+    assert encoder.ratio > 0
+    assert embedding._step(1000).ratio > 0
+    assert 0 < embedding._peak(1000) < 8

@@ -73,6 +73,11 @@ from elephant_nn.nn.networks import (
     emlp as emlp,
     mlp as mlp,
 )
+from elephant_nn.nn.patches import (
+    patch_features as patch_features,
+    shifted_elephant as shifted_elephant,
+    soft_threshold as soft_threshold,
+)
 from elephant_nn.nn.products import (
     thin_product as thin_product,
 )

@@ -50,8 +50,13 @@ def test_scale_and_offset_of_inputs_do_not_matter(scale, offset):
 
 def test_a_feature_that_is_constant_at_first_is_not_blown_up():
     x, _ = batches()
-    state = first_batch_scaling(LEARNER).init(KEY, x[0].at[:, 0].set(4.0))
-    assert state.scale[0] == pytest.approx(0.1 * np.median(x[0].at[:, 0].set(4.0).std(0)), rel=1e-5)
+    one = x[0].at[:, 0].set(4.0)
+    state = first_batch_scaling(LEARNER).init(KEY, one)
+    assert state.scale[0] == pytest.approx(0.1 * np.median(one.std(0)[1:]), rel=1e-5)
+    few = x[0].at[:, :3].set(4.0) * 0.01  # more than half of the features are constant
+    state = first_batch_scaling(LEARNER).init(KEY, few)
+    np.testing.assert_allclose(state.scale[3:], few.std(0)[3:], rtol=1e-5)
+    np.testing.assert_allclose(state.scale[:3], 0.1 * np.median(few.std(0)[3:]), rtol=1e-5)
     all_constant = first_batch_scaling(LEARNER).init(KEY, jnp.ones((10, 5)))
     np.testing.assert_array_equal(all_constant.scale, 1.0)
 

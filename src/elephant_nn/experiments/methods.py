@@ -16,6 +16,7 @@ from elephant_nn.learners import ewc, statistics
 from elephant_nn.learners.flymodel import flymodel as make_flymodel
 from elephant_nn.learners.gradient import cross_entropy, gradient
 from elephant_nn.learners.learner import Learner
+from elephant_nn.learners.ridge import ridge_head as make_ridge_head
 from elephant_nn.learners.sdmlp import sdmlp as make_sdmlp
 from elephant_nn.learners.srnn import sr_nn as make_sr_nn
 from elephant_nn.nn import activations, convolution, networks, sparse
@@ -161,6 +162,19 @@ def lda_elephant(
 ) -> Learner:
     features = _emlp(shape, neurons, classes, a, sigma_bias, d)
     return statistics.streaming_lda(features, neurons, classes)
+
+
+def ridge_head(
+    shape: Shape, classes: int, *, neurons: int, a: float, sigma_bias: float, d: int = 4
+) -> Learner:
+    return make_ridge_head(_emlp(shape, neurons, classes, a, sigma_bias, d), classes)
+
+
+def ridge_head_relu(
+    shape: Shape, classes: int, *, neurons: int, sigma_bias: float = 0.0
+) -> Learner:
+    features = networks.mlp((math.prod(shape), neurons, classes), sigma_bias=sigma_bias)
+    return make_ridge_head(features, classes)
 
 
 def chance(shape: Shape, classes: int, *, neurons: int) -> Learner:

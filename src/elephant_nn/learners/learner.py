@@ -52,8 +52,8 @@ class Learner:
         predict: `predict(state, x)` changes nothing.
         needs: what the learner cannot do without; a stream that does not grant it is refused.
         network: the network whose parameters are `state.params`, if there is one.
-        prepare: derives from a state what predictions need, once before many of them, and puts it
-            into the state. `predict` does so itself where it was not done.
+        prepare: `prepare(state)` computes once what many predictions need; `predict` takes its
+            result in place of a state.
         recipe: how to build the learner again from traced hyper-parameters; see
             `inject_hyperparams`.
         hyperparameters: their values.

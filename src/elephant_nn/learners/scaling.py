@@ -23,13 +23,14 @@ def first_batch_scaling(learner: Learner) -> Learner:
     """The learner on standardised inputs, with mean and deviation of every feature from the first
     batch.
 
-    The deviation of a feature is at least a tenth of the median deviation: the first batch may hold
-    one class only, and a feature that is constant there need not be so later.
+    The deviation of a feature is at least a tenth of the median deviation of those that vary: the
+    first batch may hold one class only, and a feature that is constant there need not be so later.
+    A first batch of one sample has no deviations, so inputs are only centred.
     """
 
     def init(key: Array, x: Array) -> ScaledState:
-        deviation = x.std(0)
-        floor = 0.1 * jnp.median(deviation)
+        deviation, rounding = x.std(0), 1e-6 * jnp.abs(x).max(0)
+        floor = 0.1 * jnp.nanmedian(jnp.where(deviation > rounding, deviation, jnp.nan))
         scale = jnp.maximum(deviation, jnp.where(floor > 0, floor, 1.0))
         offset = x.mean(0)
         return ScaledState(offset, scale, learner.init(key, (x - offset) / scale))

@@ -28,12 +28,19 @@ class Network:
     the batch, and returns the features and the parameters with updated running statistics. Running
     statistics are part of the parameters, under the key "running"; the loss does not depend on
     them, and optimisers do not change them.
+
+    `init_from(key, x)`, if given, makes the initial parameters from the inputs of the first batch.
     """
 
     init: Callable[[Key[Array, ""]], Params]
     features: Callable[[Params, Array], Array]
     head: Callable[[Params, Array], Array]
     observing: Callable[[Params, Array], tuple[Array, Params]] | None = None
+    init_from: Callable[[Key[Array, ""], Array], Params] | None = None
+
+    def start(self, key: Key[Array, ""], x: Array) -> Params:
+        """The initial parameters, from the inputs of the first batch if the network uses them."""
+        return self.init_from(key, x) if self.init_from else self.init(key)
 
     def observe(self, params: Params, x: Array) -> tuple[Array, Params]:
         """The features of a training batch, and the parameters with updated running statistics."""
