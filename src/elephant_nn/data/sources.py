@@ -44,6 +44,8 @@ class Folder:
 
     def get(self, notice: Notice) -> dict[str, bytes]:
         try:
+            if self.folder.is_file():
+                raise DataError("it is a file, expected a folder with the official files")
             if not self.folder.is_dir():
                 raise DataError("the folder does not exist")
             missing = [name for name in self.names if not (self.folder / name).is_file()]

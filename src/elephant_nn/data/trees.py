@@ -10,8 +10,8 @@ import io
 import pickletools
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -29,10 +29,6 @@ IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".webp")
 ARCHIVES = (".zip", ".npz", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2")
 FOLDERS = {"train": "train", "training": "train", "val": "test", "valid": "test",
            "validation": "test", "test": "test"}  # fmt: skip
-BINARY = {"train.bin": "train", "test.bin": "test", "test_batch.bin": "test",
-          **{f"data_batch_{i}.bin": "train" for i in range(1, 6)}}  # fmt: skip
-PYTHON = {"train": "train", "test": "test", "test_batch": "test",
-          **{f"data_batch_{i}": "train" for i in range(1, 6)}}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -44,6 +40,8 @@ class ImageSet:
         side: height and width of the images.
         per_class: images per class, for training and for testing.
         label_bytes: bytes before the pixels of a record of the binary files; the last is the label.
+        members: the official files that are not images, without `.bin`, and the part they hold.
+        archives: how the names of the official archives begin.
     """
 
     name: str
@@ -51,6 +49,8 @@ class ImageSet:
     side: int
     per_class: tuple[int, int]
     label_bytes: int = 0
+    members: Mapping[str, str] = field(default_factory=dict)
+    archives: tuple[str, ...] = ()
 
 
 Samples = list[tuple[np.ndarray, int, str]]
@@ -86,10 +86,9 @@ def read_image_set(
             elif place.name == "val_annotations.txt":
                 lines = (line.split("\t") for line in read().decode().splitlines() if line.strip())
                 annotations = {line[0]: line[1] for line in lines}
-            elif place.name in BINARY and kind.label_bytes:
-                parts[BINARY[place.name]] += _from_records(kind, name, read())
-            elif place.name in PYTHON and kind.label_bytes:
-                parts[PYTHON[place.name]] += _from_pickle(kind, name, read())
+            elif place.name.removesuffix(".bin") in kind.members:
+                decode = _from_records if place.suffix == ".bin" else _from_pickle
+                parts[kind.members[place.name.removesuffix(".bin")]] += decode(kind, name, read())
             elif name in ("x_train.npy", "y_train.npy") or name.lower().endswith(ARCHIVES):
                 archives.append(Path(name))
             found = len(parts["train"]) + len(parts["test"]) + len(unlabelled)
@@ -98,7 +97,10 @@ def read_image_set(
                 notice(f"{kind.name}: read {found:,} of {total:,} images")
         if not any(parts.values()) and isinstance(source, Path) and archives:
             if source.is_dir():
-                return read_image_set(kind, source / archives[0], notice, order=order)
+                chosen = source / _one_archive(kind, archives, where)
+                return read_image_set(kind, chosen, notice, order=order)
+            if Path("x_train.npy") not in archives:
+                raise DataError(f"{where} contains {archives[0]}; extract it first")
             parts = _from_npz(kind, source)
     for pixels, _, name in unlabelled:
         label = annotations.get(PurePosixPath(name).name)
@@ -106,6 +108,16 @@ def read_image_set(
             parts["test"].append((pixels, _label(kind, label, name), name))
     dataset = _complete(kind, parts, where)
     return _in_official_order(dataset, order) if order else dataset
+
+
+def _one_archive(kind: ImageSet, archives: list[Path], where: str) -> Path:
+    official = [path for path in archives if path.name.startswith(kind.archives)]
+    if not official and len(archives) > 1:
+        raise DataError(
+            f"{where} has several archives: {', '.join(map(str, archives[:4]))}; name the one with "
+            f"{kind.name}"
+        )
+    return (official or archives)[0]
 
 
 def _in_official_order(dataset: Dataset, file: str) -> Dataset:
@@ -117,10 +129,10 @@ def _in_official_order(dataset: Dataset, file: str) -> Dataset:
                    y_test=y_test[last])  # fmt: skip
 
 
-def canonical_parts(dataset: Dataset) -> Iterator[tuple[str, bytes]]:
+def canonical_parts(dataset: Dataset) -> Iterator[tuple[str, bytes | memoryview]]:
     """The arrays as bytes, one at a time: what checksums are of."""
     for name, values in dataset.parts.items():
-        yield name, np.ascontiguousarray(values).tobytes()
+        yield name, np.ascontiguousarray(values).data.cast("B")
 
 
 def canonical(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -146,11 +158,11 @@ def _complete(kind: ImageSet, parts: dict[str, Samples], where: str) -> Dataset:
             label = int(wrong[0])
             more = f", and {len(wrong) - 1} more classes are wrong" if len(wrong) > 1 else ""
             raise DataError(
-                f"{where} is incomplete: {part} has {counts[label]} images of "
-                f"{kind.classes[label]!r}, expected {expected}{more}"
+                f"{where} is not complete or has other images, too: {part} has {counts[label]} "
+                f"images of {kind.classes[label]!r}, expected {expected}{more}"
             )
         x = np.stack([pixels for pixels, _, _ in samples])
-        parts[part] = []
+        samples.clear()  # a gigabyte
         order = canonical(x, labels)
         arrays |= {f"x_{part}": x[order], f"y_{part}": labels[order]}
     return Dataset(kind.name, **arrays, names=kind.classes)
@@ -160,17 +172,25 @@ def _complete(kind: ImageSet, parts: dict[str, Samples], where: str) -> Dataset:
 def _naming(where: str) -> Iterator[None]:
     try:
         yield
-    except DataError:
+    except (DataError, MemoryError):
         raise
+    except PermissionError as error:
+        raise DataError(f"{error.filename or where} cannot be read: {error.strerror}") from error
     except DAMAGED as error:
         raise DataError(f"{where} is damaged or not an archive: {error}") from error
 
 
 def _members(source: Path | bytes) -> Iterator[Member]:
-    """The files of a folder, zip or tar archive, each read when asked for."""
+    """The files of a folder, zip or tar archive, each read when asked for; hidden ones are not."""
+    for name, read in _every_member(source):
+        if not PurePosixPath(name).name.startswith("."):
+            yield name, read
+
+
+def _every_member(source: Path | bytes) -> Iterator[Member]:
     if isinstance(source, Path) and source.is_dir():
         for path in sorted(source.rglob("*")):
-            if path.is_file() and not path.name.startswith("."):
+            if path.is_file():
                 yield path.relative_to(source).as_posix(), path.read_bytes
         return
     file: Any = source if isinstance(source, Path) else io.BytesIO(source)
