@@ -39,7 +39,7 @@ def make_folder(folder: Path, otherwise: str = "choose another with --out") -> P
     return folder
 
 
-def write_whole(path: Path, content: bytes) -> Path:
+def write_whole(path: Path, content: bytes | memoryview) -> Path:
     """Write a file atomically: to a temporary sibling, flushed to disk, then renamed."""
     with _writing(str(path)):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,6 @@
 """Embeddings by frozen encoders: the file, resuming, and what is refused."""
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 from elephant_nn.cli import main
 from elephant_nn.data import embedding
+from elephant_nn.data.catalog import CATALOG
 from elephant_nn.data.dataset import Dataset
 from elephant_nn.data.embedding import about_embedding, embed, make_projection
 from elephant_nn.data.encoders import BATCH, load_encoder
@@ -48,7 +50,8 @@ def test_the_file_has_embeddings_labels_and_how_they_were_made(tmp_path, own):
     np.testing.assert_allclose(found.x_test, quarters(IMAGES.x_test), rtol=1e-6)
     assert found.y_train.tolist() == IMAGES.y_train.tolist()
     about = about_embedding(path)
-    assert about["encoder"] == "own_encoder-quarters"
+    assert about["encoder"] == own.name
+    assert own.name.startswith("own_encoder-quarters-")
     assert about["weights_sha256"] == own.sha256
     assert about["samples"] == [70, 10]
     assert list(tmp_path.iterdir()) == [path]  # nothing is left over
@@ -109,10 +112,27 @@ def test_blocks_of_other_images_are_not_continued(tmp_path, own):
 
     with pytest.raises(RuntimeError):
         embed(IMAGES, own, tmp_path / "small.npz", report=stop)
-    others = Dataset("small", *(255 - v if v.ndim == 4 else v for v in IMAGES.parts.values()))
+    one_pixel = IMAGES.x_train.copy()
+    one_pixel[3, 0, 0, 0] ^= 1
+    others = dataclasses.replace(IMAGES, x_train=one_pixel)
     found = load(embed(others, own, tmp_path / "small.npz"))
     fresh = load(embed(others, own, tmp_path / "fresh.npz"))
     np.testing.assert_array_equal(found.x_train, fresh.x_train)
+
+
+def test_a_file_with_something_else_is_never_replaced(tmp_path, own):
+    path = embed(IMAGES, own, tmp_path / "small.npz")
+    before = path.stat()
+    assert embed(IMAGES, own, path) == path
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+    mine = tmp_path / "mine.npz"
+    np.savez(mine, **IMAGES.parts)
+    for there, more in ((path, {"features": 5}), (path, {"image_size": 32}), (mine, {}),
+                        (tmp_path, {})):  # fmt: skip
+        with pytest.raises(DataError, match="exists and holds something else"):
+            embed(IMAGES, own, there, **more)
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+    np.testing.assert_array_equal(load(mine).x_train, IMAGES.x_train)
 
 
 def test_what_cannot_be_embedded_is_refused(tmp_path, own):
@@ -147,18 +167,20 @@ def test_unknown_encoders_are_named(own, name, message):
 def test_the_command_embeds_a_data_set_and_finds_it_again(own, capsys, tmp_path, cache):
     run = ["data", "embed", "digits", "--encoder", "own_encoder:quarters"]
     assert main(run) == 0
-    made = cache / "embeddings" / "digits" / "own_encoder-quarters.npz"
-    assert f"digits: embeddings own_encoder-quarters, {made}" in capsys.readouterr().out
-    assert load("digits", "own_encoder-quarters").x_train.shape == (1442, 12)
+    made = cache / "embeddings" / "digits" / f"{own.name}.npz"
+    assert f"digits: embeddings {own.name}, {made}" in capsys.readouterr().out
+    assert load("digits", own.name).x_train.shape == (1442, 12)
     assert main(run) == 0
     assert "are ready" in capsys.readouterr().out
     assert main(["data", "list"]) == 0
-    assert "embedded own_encoder-quarters" in capsys.readouterr().out
+    assert f"embedded {own.name}" in capsys.readouterr().out
     with pytest.raises(DataError, match="no embeddings 'other' of digits; there are: own_encoder"):
         load("digits", "other")
+    with pytest.raises(DataError, match="no embeddings of 'digit'; did you mean digits"):
+        load("digit", own.name)
 
 
-def test_the_command_takes_embeddings_of_ones_own(capsys, tmp_path, cache):
+def test_the_command_takes_embeddings_of_ones_own(capsys, tmp_path, cache, monkeypatch):
     digits = load("digits")
     mine = tmp_path / "mine.npz"
     parts = {n: v.reshape(len(v), -1) / 16 if v.ndim > 1 else v for n, v in digits.parts.items()}
@@ -173,6 +195,12 @@ def test_the_command_takes_embeddings_of_ones_own(capsys, tmp_path, cache):
     )
     assert main(["data", "embed", "digits", "--encoder", str(mine)]) == 1
     assert "expected one row of features per image" in capsys.readouterr().err
+    known = dataclasses.replace(CATALOG["mnist"], name="small", names=())
+    monkeypatch.setitem(CATALOG, "small", known)
+    monkeypatch.setattr(embedding, "cached", lambda known: IMAGES)
+    np.savez(mine, **parts)
+    assert main(["data", "embed", "small", "--encoder", str(mine)]) == 1
+    assert "y_train has 1442 samples in 10 classes; small has 70 in 3" in capsys.readouterr().err
     assert main(["data", "embed", "mnist", "--encoder", str(tmp_path / "no.npz")]) == 1
     assert "no.npz" in capsys.readouterr().err
 
@@ -229,7 +257,7 @@ def test_a_killed_command_continues(tmp_path, cache):
 
 
 @pytest.mark.slow
-def test_timm_without_a_hub_is_one_clear_sentence(monkeypatch):
-    with pytest.raises(DataError, match=r"timm:convmixer.* needs timm; run: pip install timm"):
-        monkeypatch.setitem(sys.modules, "timm", None)
+def test_timm_that_is_not_installed_is_one_clear_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "timm", None)
+    with pytest.raises(DataError, match=r"needs timm; install it with: pip install \"timm>=1.0.20"):
         load_encoder("timm:convmixer_768_32.in1k")

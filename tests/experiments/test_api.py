@@ -240,9 +240,22 @@ def test_a_protocol_changes_settings_of_the_problem_and_nothing_else():
         assert changed.settings == {**row.settings, "legacy_order": 3}
         assert changed.guessed == bool(row.grid)  # chosen for another protocol
         assert not changed.paper
+    assert not other.figures  # those of the published protocol stay
     both = find_table("split-digits", protocol="scaling=standard, cut=stream")
     assert both.rows[0].settings["scaling"] == "standard"
     assert both.rows[0].settings["cut"] == "stream"
+
+
+def test_rows_about_a_changed_setting_are_left_out():
+    other = find_table("split-digits", protocol="order=tasks")
+    assert "mlp/shuffled" not in other.methods
+    assert "mlp" in other.methods
+    scaled = find_table("split-digits", protocol="scaling=none")
+    assert all("standardised" not in row.title for row in scaled.rows)
+    whole = TABLES["embedding-cifar10"]
+    other = find_table(whole.name, protocol="embedding=mine,batch=50")
+    assert len(other.rows) == len(whole.rows)
+    assert "EfficientNet" not in other.notes
 
 
 @pytest.mark.parametrize(
@@ -253,7 +266,7 @@ def test_a_protocol_changes_settings_of_the_problem_and_nothing_else():
         ("legacy_order=", "--set takes NAME=VALUE"),
         ("legacy_order=2.5", "--set legacy_order must be a whole number, got '2.5'"),
         ("legacy_order=three", "--set legacy_order must be a whole number, got 'three'"),
-        ("neurons=3", "neurons"),
+        ("neurons=3", "there is no setting of split-digits 'neurons'"),
     ],
 )
 def test_wrong_protocols_are_named(protocol, message):
@@ -267,5 +280,9 @@ def test_the_command_runs_another_protocol(tmp_path, capsys):
     assert "legacy_order 3" in capsys.readouterr().out
     assert main(["show", "split-digits", "--set", "legacy_order=3", "--out", str(tmp_path)]) == 0
     assert "LDA" in capsys.readouterr().out
+    assert not list(tmp_path.rglob("*.png"))
+    sweep = ["sweep", "split-digits", "--set", "cut=stream", "--write", "x.json"]
+    assert main([*sweep, "--out", str(tmp_path)]) == 2
+    assert "leave out --set" in capsys.readouterr().err
     assert main([*run, "--set", "order=backwards", "--out", str(tmp_path)]) == 1
     assert "order must be one of ('tasks', 'shuffled'), got 'backwards'" in capsys.readouterr().err

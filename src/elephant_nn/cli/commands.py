@@ -123,6 +123,8 @@ def sweep(
     if not names:
         some = [name for name, table in TABLES.items() if any(row.grid for row in table.rows)]
         raise UsageError(f"name an experiment: {', '.join(some)}, or all")
+    if write is not None and protocol:
+        raise UsageError("--write keeps choices for the published table; leave out --set")
     if write is not None and (len(names) > 1 or "all" in names):
         raise UsageError("--write takes one experiment at a time")
     count, runner = check_seeds(seeds), make_runner(out, workers, again)

@@ -101,14 +101,11 @@ def _embed(
         if name not in (*CATALOG, BUILT_IN) and out is None:
             raise UsageError(f"{name} is not a known data set; say where to write: --out FILE.npz")
         path = out or embedding.embedding_path(name, label)
-        if path.is_file() and embedding.about_embedding(path).get("weights_sha256") == found.sha256:
-            print(f"{name}: embeddings {label} are ready, {path}")
-            continue
-        report = embedding.reporter(f"{name}, {label}", notice)
+        there, report = path.is_file(), embedding.reporter(f"{name}, {label}", notice)
         embedding.embed(
             load(name), found, path, image_size=side, features=features or 0, report=report
         )
-        print(f"{name}: embeddings {label}, {path}")
+        print(f"{name}: embeddings {label}{' are ready' if there else ''}, {path}")
     return 0
 
 

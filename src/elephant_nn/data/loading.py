@@ -40,13 +40,18 @@ def load(name: str | Path, embedding: str | None = None) -> Dataset:
         return from_image_folder(path)
     if path.is_file():
         return from_npz(path)
+    raise DataError(f"no data set, file or folder is named {name!r}; {_near(name)}")
+
+
+def _near(name: str) -> str:
     known = [BUILT_IN, *CATALOG]
     near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"the data sets are {', '.join(known)}"
-    raise DataError(f"no data set, file or folder is named {name!r}; {hint}")
+    return f"did you mean {near[0]}?" if near else f"the data sets are {', '.join(known)}"
 
 
 def _load_embedding(name: str, embedding: str) -> Dataset:
+    if name not in CATALOG and name != BUILT_IN:
+        raise DataError(f"there are no embeddings of {name!r}; {_near(name)}")
     path = embedding_path(name, embedding)
     if not path.is_file():
         there = ", ".join(sorted(file.stem for file in path.parent.glob("*.npz")))
@@ -55,7 +60,9 @@ def _load_embedding(name: str, embedding: str) -> Dataset:
             f"{f'; there are: {there}' if there else ''}; to make some, run: elephant data embed "
             f"{name} --encoder ENCODER"
         )
-    return replace(from_npz(path), name=name)
+    found = replace(from_npz(path), name=name)
+    names = CATALOG[name].names if name in CATALOG else ()
+    return replace(found, names=names) if names else found
 
 
 def digits() -> Dataset:

@@ -152,7 +152,7 @@ def with_protocol(table: Table, changes: str) -> Table:
     """The table with other settings of its problem: "legacy_order=3,scaling=none".
 
     Settings of methods stay as they were chosen for the published protocol, so rows with a grid
-    count as guesses; `sweep` chooses anew.
+    count as guesses; `sweep` chooses anew. Rows that are about a changed setting are left out.
     """
     kinds = declared(resolve(table.problem).program)
     changed: dict[str, float | int | str] = {}
@@ -166,10 +166,17 @@ def with_protocol(table: Table, changes: str) -> Table:
         except ValueError:
             what = {int: "a whole number", float: "a number", str: "a text"}[kind]
             raise UsageError(f"--set {name} must be {what}, got {value!r}") from None
-    rows = (replace(row, settings={**row.settings, **changed}, chosen=False, paper={}, variants=())
-            for row in table.rows)  # fmt: skip
-    title = f"{table.title}; {', '.join(f'{name} {value}' for name, value in changed.items())}"
-    return replace(table, rows=tuple(rows), title=title)
+    usual = lambda row: all(
+        name not in row.settings or row.settings[name] == table.defaults.get(name)
+        for name in changed
+    )
+    rows = tuple(
+        replace(row, settings={**row.settings, **changed}, chosen=False, paper={}, variants=())
+        for row in filter(usual, table.rows)
+    )
+    what = ", ".join(f"{name} {value}" for name, value in changed.items())
+    notes = f"The experiment {table.name} with {what}; its other rules are unchanged."
+    return replace(table, rows=rows, title=f"{table.title}; {what}", notes=notes, figures=())
 
 
 def load_rows(table: Table, path: Path | str) -> list[Row]:

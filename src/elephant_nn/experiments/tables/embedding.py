@@ -17,10 +17,11 @@ SHAPES: Axes = {"a": (0.02, 0.04, 0.08, 0.16, 0.32, 0.64),
 """The paper's grids for CIFAR and for Tiny ImageNet together, and two larger values: each grid ends
 where networks still improve on our inputs, whose variance is 1."""
 FEW_SHAPES: Axes = {"a": (0.16, 0.32, 0.64), "sigma_bias": (0.64, 1.28, 2.56)}
-FEATURES: Axes = {"a": (0.16, 0.32, 0.64, 1.28), "sigma_bias": (0.32, 0.64, 1.28)}
+FEATURES: Axes = {"a": (0.32, 0.64, 1.28, 2.56, 5.12),
+                  "sigma_bias": (0.16, 0.32, 0.64, 1.28, 2.56)}  # fmt: skip
 RATES: Axes = {"lr": (1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 3e-7, 1e-7), "E": (1, 2, 4)}
 TINY_RATES: Axes = {"lr": (1e-5, 3e-6, 1e-6, 3e-7, 1e-7), "E": (2, 4, 8)}
-FLY: Axes = {"lr": (0.005, 0.01, 0.05, 0.2), "per_unit": (16, 32, 64)}
+FLY: Axes = {"lr": (0.005, 0.01, 0.05, 0.2), "per_unit": (4, 8, 16, 32, 64, 128)}
 
 NOTES = (
     "Inputs are embeddings of the images: the features of a frozen EfficientNet-Lite0, trained on "
@@ -53,7 +54,7 @@ def _references(protocol: Hyper) -> list[Row]:
 def _shuffled(rows: list[Row], axes: Axes, runs: int) -> list[Row]:
     """MLP and EMLP of the smaller width on the shuffled stream."""
     first = {row.method: row for row in reversed(rows) if row.method in ("mlp", "emlp")}
-    shapes: Axes = {"a": (0.32,), "sigma_bias": (1.28, 2.56)}
+    shapes: Axes = {"a": (0.32, 0.64), "sigma_bias": (0.64, 1.28)}
     return [
         replace(
             first[method], method=f"{method}/shuffled", title=f"{first[method].title}, shuffled",
@@ -114,7 +115,7 @@ def _cifar(
         *_cifar_width(10000, wide, wide_rates, wide_elephant, 5),
         *_references(protocol),
     ]  # fmt: skip
-    rows += _shuffled(rows, {"lr": (3e-4, 1e-4, 3e-5), "E": (1, 2)}, 3)
+    rows += _shuffled(rows, {"lr": (1e-3, 3e-4, 1e-4), "E": (1, 2, 4)}, 3)
     return _table(name, data.upper(), source, data, rows, protocol)
 
 
