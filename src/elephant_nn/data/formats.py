@@ -38,9 +38,10 @@ def optional(
     """Import a module of an optional dependency."""
     try:
         return importlib.import_module(module)
-    except ImportError as error:
+    except (ImportError, RuntimeError) as error:  # RuntimeError: versions that do not fit together
         command = f"pip install {install}"
-        raise DataError(f"{purpose} needs {package}; install it with: {command}") from error
+        reason = "" if isinstance(error, ImportError) else f" ({error})"
+        raise DataError(f"{purpose} needs {package}{reason}; install it with: {command}") from error
 
 
 def from_idx(name: str, files: Files) -> Dataset:
