@@ -13,3 +13,7 @@ QUICK_TO_COMPILE = (
 def name_of(value):
     """A test id for a parameter that is the same in every process."""
     return getattr(value, "name", None) or getattr(value, "__name__", None)
+
+
+UNPUBLISHED = {"embedding-tiny-imagenet"}
+"""Tables that have no published results yet."""

@@ -3,9 +3,19 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
-from elephant_nn import class_incremental, learn, load, patch_features, ridge_head, soft_threshold
+from elephant_nn import (
+    class_incremental,
+    gradient,
+    learn,
+    load,
+    nearest_class_mean,
+    patch_features,
+    ridge_head,
+    soft_threshold,
+)
 from elephant_nn.nn.patches import CONTRAST, WHITENING, shifted_elephant
 
 KEY = jax.random.key(0)
@@ -81,3 +91,11 @@ def test_they_learn_sorted_digits_in_one_pass():
 def test_wrong_sizes_are_named(changes, message):
     with pytest.raises(ValueError, match=message):
         patch_features(**{"shape": (9, 8, 2), "filters": 4, **changes})
+
+
+def test_gradient_learners_start_from_the_first_batch_too():
+    network = patch_features((9, 8, 2), 4, side=3)
+    expected = network.start(KEY, IMAGES)
+    for learner in (gradient(network, optax.sgd(0.1)), nearest_class_mean(network, 32, 3)):
+        params = learner.init(KEY, IMAGES).params
+        np.testing.assert_array_equal(params["w"], expected["w"])

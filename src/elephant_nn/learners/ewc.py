@@ -65,7 +65,7 @@ def streaming_ewc(
         move = lambda held, p, part: held + part * (p - held)
         return jax.tree.map(move, state.anchor, state.params, fraction)
 
-    init = lambda key, x: _initial(network.init(key), optimiser)
+    init = lambda key, x: _initial(network.start(key, x), optimiser)
     predict = lambda state, x: network.apply(state.params, x)
     return Learner(init, update, predict, network=network)
 
@@ -101,8 +101,7 @@ def online_ewc(
     boundaries = jnp.array(ends, jnp.int32)
 
     def init(key: Array, x: Array) -> OnlineEwcState:
-        del x
-        ewc = _initial(network.init(key), optimiser)
+        ewc = _initial(network.start(key, x), optimiser)
         return OnlineEwcState(ewc, ewc.fisher, jnp.zeros((), jnp.int32))
 
     def update(state: OnlineEwcState, batch: Batch) -> OnlineEwcState:

@@ -76,8 +76,7 @@ def gradient(
         return total if penalty is None else total + penalty(h), observed
 
     def init(key: Array, x: Array) -> GradientState:
-        del x
-        params = network.init(key)
+        params = network.start(key, x)
         return GradientState(params, optimiser.init(params))
 
     def step(state: GradientState, batch: Batch) -> GradientState:

@@ -109,9 +109,8 @@ def streaming_lda(network: Network, width: int, classes: int, shrinkage: float =
 
 def _init(network: Network, width: int, classes: int) -> Callable[[Array, Array], ClassSums]:
     def init(key: Array, x: Array) -> ClassSums:
-        del x
         zeros = jnp.zeros((classes, width))
-        return ClassSums(network.init(key), jnp.zeros(width), jnp.zeros(classes), zeros, zeros)
+        return ClassSums(network.start(key, x), jnp.zeros(width), jnp.zeros(classes), zeros, zeros)
 
     return init
 

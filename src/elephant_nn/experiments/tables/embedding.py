@@ -89,8 +89,9 @@ def _cifar_width(
     return [
         row("mlp", "MLP", settings, RATES, coarse=rates, paper=mlp, **more),
         row(
-            "sdmlp", f"SDMLP, {passes} passes", {**settings, "passes": passes, "k": 10},
-            {"k": (1, 10), "lr": (0.05, 0.5), "switch": (5e4, 5e5)},
+            "sdmlp", f"SDMLP, {passes} passes",
+            {**settings, "passes": passes, "k": 10, "lr": 0.5, "switch": 2.5e3 * passes},
+            {"k": (1, 10), "lr": (0.05, 0.5), "switch": (5e3, 2.5e4, 5e4, 5e5)},
             coarse={"k": (10,), "lr": (0.05, 0.5), "switch": (5e4,)}, runs=1, evaluations=1,
             search=classes.COARSE if neurons == 1000 else None, paper=sdmlp,
         ),
@@ -112,7 +113,7 @@ def _cifar(
                            "sigma_bias": (2.56, 5.12, 10.24)}  # fmt: skip
     rows = [
         *_cifar_width(1000, narrow, rates, {**rates, **FEW_SHAPES}, 20),
-        *_cifar_width(10000, wide, wide_rates, wide_elephant, 5),
+        *_cifar_width(10000, wide, wide_rates, wide_elephant, 10),
         *_references(protocol),
     ]  # fmt: skip
     rows += _shuffled(rows, {"lr": (1e-3, 3e-4, 1e-4), "E": (1, 2, 4)}, 3)
