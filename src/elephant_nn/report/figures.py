@@ -222,7 +222,7 @@ def task_maps(table: Table, rows: pl.DataFrame) -> Figure | None:
     for i, (ax, (row, runs)) in enumerate(zip(axes, found, strict=False)):
         over_time = np.array(runs["task_accuracy"].to_list()).mean(0)
         matrix = over_time[_task_ends(runs)].T
-        ax.imshow(matrix, vmin=0, vmax=1, cmap="cividis", aspect="auto")
+        image = ax.imshow(matrix, vmin=0, vmax=1, cmap="cividis", aspect="auto")
         if len(matrix) <= 10:
             for (task, moment), value in np.ndenumerate(matrix):
                 shade = "white" if value < 0.5 else "black"
@@ -238,6 +238,8 @@ def task_maps(table: Table, rows: pl.DataFrame) -> Figure | None:
         if i + columns >= len(found):
             ax.tick_params(labelbottom=True)
             ax.set_xlabel("after learning task")
+    if not axes[0].texts:  # too many tasks for numbers
+        drawn.colorbar(image, ax=axes, label="accuracy", shrink=0.8, aspect=30)
     return drawn
 
 
