@@ -36,7 +36,7 @@ def test_the_learner_sees_inputs_standardised_by_the_first_batch():
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(("scale", "offset"), [(1e-3, 0.0), (100.0, -30.0)])
+@pytest.mark.parametrize(("scale", "offset"), [(100.0, -30.0)])
 def test_scale_and_offset_of_inputs_do_not_matter(scale, offset):
     learner = first_batch_scaling(LEARNER)
     outputs = []
@@ -61,6 +61,7 @@ def test_a_feature_that_is_constant_at_first_is_not_blown_up():
     np.testing.assert_array_equal(all_constant.scale, 1.0)
 
 
+@pytest.mark.slow
 def test_it_is_a_learner_like_any_other():
     x, y = batches()
     check_learner(first_batch_scaling(LEARNER), np.asarray(x.reshape(40, 5)), np.asarray(y.ravel()))

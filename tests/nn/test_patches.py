@@ -74,6 +74,7 @@ def test_images_are_scaled_out_of_the_features():
     assert jnp.isfinite(network.features(empty, IMAGES)).all()
 
 
+@pytest.mark.slow
 def test_they_learn_sorted_digits_in_one_pass():
     stream, _ = class_incremental(load("digits"), batch_size=20, class_statistics=True)
     learner = ridge_head(patch_features((8, 8, 1), 40, side=4), 10)
