@@ -75,7 +75,8 @@ def test_importing_the_package_is_instant():
 
 LAYERS = (
     ("files",),
-    ("nn", "states"),
+    ("arrays",),
+    ("nn", "states", "online_ridge"),
     ("theory", "learners"),
     ("data",),
     ("streams", "rl"),

@@ -1,6 +1,5 @@
 """Save and load the states of learners, and any other pytree of arrays: safetensors, no pickle."""
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,17 +7,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
-from elephant_nn.files import StorageError, write_whole
+from elephant_nn.arrays import read_arrays, write_arrays
+from elephant_nn.files import StorageError
 
 
 def save_state(path: Path | str, state: Any, metadata: Mapping[str, str] | None = None) -> Path:
     """Write the arrays of a state into one safetensors file, complete or not at all."""
     arrays = {name: _array(leaf) for name, leaf in _named_leaves(state)}
-    about = {**(metadata or {}), "sha256": _checksum(metadata or {}, arrays)}
-    return write_whole(Path(path), save(arrays, metadata=about))
+    return write_arrays(Path(path), arrays, metadata or {})
 
 
 def load_state(path: Path | str, like: Any) -> Any:
@@ -34,19 +31,7 @@ def read_state(path: Path | str, like: Any) -> tuple[Any, dict[str, str]]:
     """The state in a file, and its metadata."""
     path = Path(path)
     leaves, structure = _named_leaves(like), jax.tree.structure(like)
-    try:
-        with safe_open(path, framework="np") as file:
-            metadata = file.metadata() or {}
-            stored = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except FileNotFoundError as error:
-        raise StorageError(f"there is no file {path}") from error
-    except (SafetensorError, OSError, ValueError, TypeError) as error:
-        raise StorageError(f"{path} is damaged, or not a saved state: {error}") from error
-    checksum = metadata.pop("sha256", None)
-    if checksum is None:
-        raise StorageError(f"{path} was not written by save_state: it has no checksum")
-    if checksum != _checksum(metadata, stored):
-        raise StorageError(f"{path} is damaged: its content does not match its checksum")
+    stored, metadata = read_arrays(path, "a saved state", "save_state")
     if {name for name, _ in leaves} != stored.keys():
         raise StorageError(
             f"{path} holds the state of another learner: expected the arrays "
@@ -81,11 +66,3 @@ def _like(path: Path, name: str, value: np.ndarray, leaf: Any) -> Any:
     if key is not None:
         return jax.random.wrap_key_data(jnp.asarray(value), impl=jax.random.key_impl(key))
     return value if isinstance(leaf, np.ndarray) else jnp.asarray(value)
-
-
-def _checksum(metadata: Mapping[str, str], arrays: Mapping[str, np.ndarray]) -> str:
-    digest = hashlib.sha256(repr(sorted(metadata.items())).encode())
-    for name in sorted(arrays):
-        digest.update(name.encode())
-        digest.update(arrays[name].reshape(-1).view(np.uint8).data)
-    return digest.hexdigest()

@@ -19,7 +19,8 @@ where networks still improve on our inputs, whose variance is 1."""
 FEATURES: Axes = {"a": (0.32, 0.64, 1.28, 2.56, 5.12),
                   "sigma_bias": (0.16, 0.32, 0.64, 1.28, 2.56)}  # fmt: skip
 RATES: Axes = {"lr": (1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 3e-7, 1e-7), "E": (1, 2, 4)}
-TINY_RATES: Axes = {"lr": (1e-5, 3e-6, 1e-6, 3e-7, 1e-7), "E": (2, 4, 8)}
+TINY_RATES: Axes = {"lr": (1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 3e-7, 1e-7), "E": (2, 4, 8)}
+"""The paper's grid, and two larger rates: tasks have four batches."""
 FLY: Axes = {"lr": (0.005, 0.01, 0.05, 0.2), "per_unit": (4, 8, 16, 32, 64, 128)}
 
 NOTES = (
@@ -132,8 +133,8 @@ def _cifar100() -> list[Row]:
     elephant: Axes = {"lr": (1e-3, 3e-4, 1e-4), "E": (1, 2, 4), "a": (0.32, 0.64, 1.28),
                       "sigma_bias": (0.32, 0.64, 1.28)}  # fmt: skip
     wide: Axes = {"lr": (1e-4, 3e-5, 1e-5, 3e-6), "E": (1, 2, 4)}
-    wide_elephant: Axes = {"lr": (1e-4, 3e-5), "E": (1, 2, 4), "a": (0.32, 0.64),
-                           "sigma_bias": (1.28, 2.56, 5.12)}  # fmt: skip
+    wide_elephant: Axes = {"lr": (3e-5, 1e-5), "E": (2, 4), "a": (0.32, 0.64),
+                           "sigma_bias": (2.56, 5.12, 10.24)}  # fmt: skip
     narrow_papers: tuple[Paper, ...] = (0.157, 0.001), (0.39, None), (0.36, None), (0.391, 0.003)
     wide_papers: tuple[Paper, ...] = (0.425, 0.001), (0.43, None), (0.58, None), (0.449, 0.002)
     return [
@@ -152,15 +153,16 @@ def _tiny() -> Table:
         10_000: ((0.249, 0.003), (0.241, 0.002)),
         100_000: ((0.264, 0.002), (0.350, 0.002)),
     }
-    # A run with 100,000 units takes a quarter of an hour: few settings, near those of 10,000.
+    # A run with 100,000 units takes a quarter of an hour: few settings, transferred from 10,000.
     rates: dict[int, Axes] = {
-        10_000: {"lr": (1e-5, 3e-6, 1e-6), "E": (2,)},
+        10_000: {"lr": (1e-4, 3e-5, 1e-5, 3e-6), "E": (2,)},
         100_000: {"lr": (3e-6, 1e-6), "E": (2,)},
     }
     shapes: dict[int, Axes] = {
-        10_000: {"a": (0.16, 0.32), "sigma_bias": (0.64, 1.28, 2.56)},
-        100_000: {"a": (0.32,), "sigma_bias": (1.28,)},
+        10_000: {"lr": (1e-4, 3e-5, 1e-5), "a": (0.32,), "sigma_bias": (2.56, 5.12, 10.24)},
+        100_000: {"lr": (1e-5,), "a": (0.32,), "sigma_bias": (20.48, 40.96)},
     }
+    grid: Axes = {**SHAPES, "sigma_bias": (*SHAPES["sigma_bias"], 20.48, 40.96)}
     rows = []
     for neurons, (mlp, emlp) in papers.items():
         settings: Hyper = {"neurons": neurons, **protocol}
@@ -168,7 +170,7 @@ def _tiny() -> Table:
                 "evaluations": 1 if neurons < 100_000 else 0.05}  # fmt: skip
         rows += [
             row("mlp", "MLP", settings, TINY_RATES, coarse=rates[neurons], paper=mlp, **more),
-            row("emlp", "EMLP", {**settings, "d": 4}, {**TINY_RATES, **SHAPES},
+            row("emlp", "EMLP", {**settings, "d": 4}, {**TINY_RATES, **grid},
                 coarse={**rates[neurons], **shapes[neurons]}, paper=emlp, **more),
         ]  # fmt: skip
     rows += _references(protocol)

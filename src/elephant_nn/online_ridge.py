@@ -1,0 +1,225 @@
+"""Ridge regression from running sums, in NumPy: the head of the estimators and of PyTorch models.
+
+Ridge regression needs only sums of products, so samples may come in any order and in any pieces,
+and none of them is kept. Neither JAX nor a compilation is involved.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.linalg.blas import dsyrk
+
+Numbers = NDArray[np.float64]
+Factor = tuple[Numbers, bool]
+
+EXACT = 2500
+"""Up to this many features the evidence is evaluated on a fine grid, after one decomposition."""
+RESOLVED = 32
+"""A ridge of this many times the rounding error of the largest eigenvalue stays above it."""
+ARRAYS = ("origin", "samples", "sums", "products", "targets", "squares", "cross")
+
+
+@dataclass(frozen=True)
+class RidgeSolution:
+    """Predictions are `(h - centre) @ weights + offset`.
+
+    Attributes:
+        ridge: the penalty, relative to the mean diagonal of the centred sums of products.
+        noise: the variance of the residuals of each output.
+        penalty: the same penalty as scikit-learn's `alpha`.
+    """
+
+    centre: Numbers
+    weights: Numbers
+    offset: Numbers
+    ridge: float
+    noise: Numbers
+    penalty: float
+
+    def predict(self, h: ArrayLike) -> Numbers:
+        return np.asarray(h) @ self.weights + (self.offset - self.centre @ self.weights)
+
+
+class OnlineRidge:
+    r"""Ridge regression with an intercept, for features and targets that come in pieces.
+
+    With $G$ and $C$ the sums of products of centred features with themselves and with centred
+    targets, the weights are $(G + r\,g\,I)^{-1} C$, where $g$ is the mean of $G$'s diagonal: those
+    of scikit-learn's `Ridge(alpha=r * g)` fitted to all samples at once. All sums are float64; m
+    features take m^2 numbers.
+
+    Args:
+        ridge: r above; default: the value with the largest evidence (the marginal likelihood of a
+            Gaussian linear model), computed from the same sums, so nothing is held out.
+        forgetting: sums are multiplied by it before every sample; below 1, old samples fade.
+    """
+
+    def __init__(
+        self, features: int, outputs: int, *, ridge: float | None = None, forgetting: float = 1.0
+    ):
+        if ridge is not None and not 0 < ridge < np.inf:
+            raise ValueError(f"ridge must be above 0, or None to choose it, got {ridge}")
+        if not 0 < forgetting <= 1:
+            raise ValueError(f"forgetting must be above 0 and at most 1, got {forgetting}")
+        self.ridge, self.forgetting = ridge, forgetting
+        self.origin = np.zeros(features)
+        self.samples = np.zeros(())
+        self.sums = np.zeros(features)
+        self.products = np.zeros((features, features), order="F")  # the lower triangle is used
+        self.targets, self.squares = np.zeros(outputs), np.zeros(outputs)
+        self.cross = np.zeros((features, outputs))
+        self._solution: RidgeSolution | None = None
+        self._factor: Factor | None = None
+
+    def add(self, h: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> None:
+        """Add samples: a row of features and a row of targets each, and perhaps a weight."""
+        h, y = np.asarray(h, float), np.asarray(y, float)
+        n, (m, k) = len(h), self.cross.shape
+        if h.shape != (n, m) or y.shape != (n, k):
+            raise ValueError(
+                f"OnlineRidge: expected features of shape (n, {m}) and targets of shape (n, {k}), "
+                f"got {h.shape} and {y.shape}"
+            )
+        if n == 0:
+            return
+        w = np.ones(n) if weight is None else np.asarray(weight, float)
+        if w.shape != (n,) or not (np.isfinite(w).all() and (w >= 0).all()):
+            raise ValueError("OnlineRidge: expected a weight of 0 or more for each sample")
+        fade = self.forgetting**n
+        if fade < 1:
+            w = w * self.forgetting ** np.arange(n - 1, -1, -1)
+        if not self.samples and w.any():
+            self.origin = np.average(h, axis=0, weights=w)
+        h = h - self.origin
+        wh, wy = (h, y) if weight is None and fade == 1 else (w[:, None] * h, w[:, None] * y)
+        root = h if wh is h else np.sqrt(w)[:, None] * h
+        self.samples = fade * self.samples + w.sum()
+        self.sums = fade * self.sums + wh.sum(0)
+        self.products = dsyrk(
+            1.0, root.T, beta=fade, c=self.products, lower=1, overwrite_c=1
+        )  # fmt: skip
+        self.targets = fade * self.targets + wy.sum(0)
+        self.squares = fade * self.squares + (wy * y).sum(0)
+        self.cross = fade * self.cross + h.T @ wy
+        self._solution = self._factor = None
+
+    def grow(self, features: int, outputs: int) -> None:
+        """Make room for features and outputs that were 0 in all samples so far."""
+        (m, k), old = self.cross.shape, self.arrays()
+        if features < m or outputs < k:
+            raise ValueError(
+                f"OnlineRidge: {m} features and {k} outputs cannot shrink to {features}, {outputs}"
+            )
+        if (features, outputs) == (m, k):
+            return
+        more, new = features - m, outputs - k
+        self.origin, self.sums = np.pad(self.origin, (0, more)), np.pad(self.sums, (0, more))
+        self.targets, self.squares = np.pad(self.targets, (0, new)), np.pad(self.squares, (0, new))
+        self.cross = np.pad(self.cross, ((0, more), (0, new)))
+        if more:
+            self.products = np.zeros((features, features), order="F")
+            self.products[:m, :m] = old["products"]
+        self._solution = self._factor = None
+
+    def solution(self) -> RidgeSolution:
+        """The solution for the samples so far; computed when it is asked for, and kept."""
+        if self._solution is None:
+            self._solution = self._solve()
+        return self._solution
+
+    def std(self, h: ArrayLike) -> Numbers:
+        """The standard deviation of new targets: of the noise, and of what is not known yet."""
+        solution = self.solution()
+        if self._factor is None:
+            self._factor = _cholesky(self._centred_products(), solution.penalty)
+        away = (np.asarray(h, float) - solution.centre).T
+        unknown = np.sum(away * cho_solve(self._factor, away, check_finite=False), 0)
+        return np.sqrt((1 + unknown)[:, None] * solution.noise)
+
+    def arrays(self) -> dict[str, Numbers]:
+        """The sums, by name: the whole state besides the settings."""
+        return {name: getattr(self, name) for name in ARRAYS}
+
+    def load(self, arrays: Mapping[str, ArrayLike]) -> "OnlineRidge":
+        """Continue from sums that `arrays` gave."""
+        for name in ARRAYS:
+            setattr(self, name, np.array(arrays[name], float, order="F"))
+        self._solution = self._factor = None
+        return self
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_solution": None, "_factor": None}
+
+    @property
+    def _total(self) -> float:
+        return max(float(self.samples), 1e-300)
+
+    def _centred_products(self) -> Numbers:
+        return dsyrk(-1 / self._total, self.sums[:, None], beta=1.0, c=self.products, lower=1)
+
+    def _solve(self) -> RidgeSolution:
+        n = self._total
+        mean = self.sums / n
+        gram = self._centred_products()
+        cross = self.cross - np.outer(mean, self.targets)
+        squares = np.maximum(self.squares - self.targets**2 / n, 0)
+        diagonal = np.diag(gram)
+        unit, eps = float(diagonal.mean()), np.finfo(float).eps
+        rounding = n * np.mean((16 * eps * self.origin) ** 2) + 1e-290
+        if not unit > rounding:  # no feature has varied so far
+            unit = 1.0
+        if len(gram) <= EXACT:
+            values, vectors = eigh(gram, lower=True, driver="evd", check_finite=False)
+            values, rotated = np.maximum(values, 0), vectors.T @ cross
+            lowest = RESOLVED * eps * values[-1]
+            grid = np.maximum(unit * np.logspace(-8, 2, 81), lowest)
+            if self.ridge is not None:
+                grid = np.maximum(np.array([self.ridge * unit]), lowest)
+            shrunk = 1 / (values + grid[:, None])
+            fits, volumes = shrunk @ rotated**2, np.log1p(values / grid[:, None]).sum(1)
+            best = int(np.argmax(_log_evidence(fits, volumes, squares, n)))
+            penalty, fit = float(grid[best]), fits[best]
+            weights = vectors @ (rotated * shrunk[best][:, None])
+        else:
+            lowest = RESOLVED * eps * float(diagonal.sum())
+            penalty = self._penalty_by_cholesky(gram, cross, squares, n, unit, lowest)
+            weights = cho_solve(_cholesky(gram, penalty), cross, check_finite=False)
+            fit = np.sum(cross * weights, 0)
+        noise = np.maximum(squares - fit, 0) / n
+        offset = self.targets / n
+        return RidgeSolution(
+            self.origin + mean, weights, offset, penalty / unit, noise, penalty
+        )  # fmt: skip
+
+    def _penalty_by_cholesky(
+        self, gram: Numbers, cross: Numbers, squares: Numbers, n: float, unit: float, lowest: float
+    ) -> float:
+        if self.ridge is not None:
+            return max(self.ridge * unit, lowest)
+
+        def evidence(r: float) -> float:
+            factor = _cholesky(gram, r)
+            volume = 2 * np.log(np.diag(factor[0])).sum() - len(gram) * np.log(r)
+            fit = np.sum(cross * cho_solve(factor, cross, check_finite=False), 0)
+            return float(_log_evidence(fit[None], np.array([volume]), squares, n)[0])
+
+        grid = np.unique(np.maximum(unit * np.logspace(-6, 2, 9), lowest))
+        return float(grid[np.argmax([evidence(r) for r in grid])])
+
+
+def _cholesky(gram: Numbers, penalty: float) -> Factor:
+    ridged = np.array(gram, order="F")
+    ridged.flat[:: len(gram) + 1] += penalty
+    factor, lower = cho_factor(ridged, lower=True, overwrite_a=True, check_finite=False)
+    return factor, bool(lower)
+
+
+def _log_evidence(fits: Numbers, volumes: Numbers, squares: Numbers, n: float) -> Numbers:
+    """Log evidence up to a constant, one per candidate, with the variance of the noise profiled
+    out. Outputs that have not varied say nothing."""
+    varies = squares > 0
+    rest = np.maximum(squares[varies] - fits[:, varies], 1e-10 * squares[varies])
+    return -0.5 * (n * np.log(rest) + volumes[:, None]).sum(1)
