@@ -79,7 +79,7 @@ LAYERS = (
     ("theory", "learners"),
     ("data",),
     ("streams", "rl"),
-    ("editing", "checking"),
+    ("editing", "checking", "calibration"),
     ("runs",),
     ("experiments",),
     ("report",),
