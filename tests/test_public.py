@@ -80,7 +80,7 @@ LAYERS = (
     ("theory", "learners"),
     ("data",),
     ("streams", "rl"),
-    ("editing", "checking"),
+    ("editing", "checking", "calibration"),
     ("runs",),
     ("experiments",),
     ("report",),
