@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dtrtri
 
 Numbers = NDArray[np.float64]
 Factor = tuple[Numbers, bool]
@@ -30,6 +31,7 @@ class RidgeSolution:
         ridge: the penalty, relative to the mean diagonal of the centred sums of products.
         noise: the variance of the residuals of each output.
         penalty: the same penalty as scikit-learn's `alpha`.
+        error: the mean squared error that generalised cross-validation expects on new samples.
     """
 
     centre: Numbers
@@ -38,6 +40,7 @@ class RidgeSolution:
     ridge: float
     noise: Numbers
     penalty: float
+    error: float
 
     def predict(self, h: ArrayLike) -> Numbers:
         return np.asarray(h) @ self.weights + (self.offset - self.centre @ self.weights)
@@ -65,6 +68,12 @@ class OnlineRidge:
         if not 0 < forgetting <= 1:
             raise ValueError(f"forgetting must be above 0 and at most 1, got {forgetting}")
         self.ridge, self.forgetting = ridge, forgetting
+        self.cross = np.zeros((features, outputs))
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all samples."""
+        features, outputs = self.cross.shape
         self.origin = np.zeros(features)
         self.samples = np.zeros(())
         self.sums = np.zeros(features)
@@ -175,7 +184,7 @@ class OnlineRidge:
             values, vectors = eigh(gram, lower=True, driver="evd", check_finite=False)
             values, rotated = np.maximum(values, 0), vectors.T @ cross
             lowest = RESOLVED * eps * values[-1]
-            grid = np.maximum(unit * np.logspace(-8, 2, 81), lowest)
+            grid = np.maximum(unit * np.logspace(-6, 2, 65), lowest)
             if self.ridge is not None:
                 grid = np.maximum(np.array([self.ridge * unit]), lowest)
             shrunk = 1 / (values + grid[:, None])
@@ -183,15 +192,20 @@ class OnlineRidge:
             best = int(np.argmax(_log_evidence(fits, volumes, squares, n)))
             penalty, fit = float(grid[best]), fits[best]
             weights = vectors @ (rotated * shrunk[best][:, None])
+            freedom = float(np.sum(values * shrunk[best]))
         else:
             lowest = RESOLVED * eps * float(diagonal.sum())
             penalty = self._penalty_by_cholesky(gram, cross, squares, n, unit, lowest)
-            weights = cho_solve(_cholesky(gram, penalty), cross, check_finite=False)
+            factor = _cholesky(gram, penalty)
+            weights = cho_solve(factor, cross, check_finite=False)
             fit = np.sum(cross * weights, 0)
+            inverse = dtrtri(np.tril(factor[0]), lower=1, overwrite_c=1)[0]
+            freedom = len(gram) - penalty * float(np.sum(inverse**2))
         noise = np.maximum(squares - fit, 0) / n
+        error = float(noise.mean()) / max(1 - freedom / n, 0.1) ** 2
         offset = self.targets / n
         return RidgeSolution(
-            self.origin + mean, weights, offset, penalty / unit, noise, penalty
+            self.origin + mean, weights, offset, penalty / unit, noise, penalty, error
         )  # fmt: skip
 
     def _penalty_by_cholesky(
@@ -206,7 +220,7 @@ class OnlineRidge:
             fit = np.sum(cross * cho_solve(factor, cross, check_finite=False), 0)
             return float(_log_evidence(fit[None], np.array([volume]), squares, n)[0])
 
-        grid = np.unique(np.maximum(unit * np.logspace(-6, 2, 9), lowest))
+        grid = np.unique(np.maximum(unit * np.logspace(-5, 2, 8), lowest))
         return float(grid[np.argmax([evidence(r) for r in grid])])
 
 
