@@ -202,7 +202,8 @@ class OnlineRidge:
             inverse = dtrtri(np.tril(factor[0]), lower=1, overwrite_c=1)[0]
             freedom = len(gram) - penalty * float(np.sum(inverse**2))
         noise = np.maximum(squares - fit, 0) / n
-        error = float(noise.mean()) / max(1 - freedom / n, 0.1) ** 2
+        residuals = np.maximum(noise - penalty / n * np.sum(weights**2, 0), 0)
+        error = float(residuals.mean()) / max(1 - freedom / n, 1e-3) ** 2
         offset = self.targets / n
         return RidgeSolution(
             self.origin + mean, weights, offset, penalty / unit, noise, penalty, error
