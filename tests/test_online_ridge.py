@@ -52,7 +52,9 @@ def test_both_ways_to_the_evidence_choose_alike(monkeypatch):
         head.add(H, noisy)
         found.append(head.solution())
     assert 0.1 < found[0].ridge / found[1].ridge < 10
-    assert found[0].error == pytest.approx(found[1].error, rel=0.3)  # the grid of the second is coarse
+    assert found[0].error == pytest.approx(
+        found[1].error, rel=0.3
+    )  # the grid of the second is coarse
     assert found[0].ridge > 1e-3  # noise calls for a penalty
 
 

@@ -46,6 +46,11 @@ class GradientModel(StreamModel):
         regression: bool, warm_up: int, seed: int, dtype: Any,
     ):  # fmt: skip
         super().__init__(inputs, outputs, warm_up, dtype)
+        if not callable(getattr(optax, optimizer, None)):
+            raise ValueError(
+                f'optimizer must be the name of an optimiser of optax, such as "adam", got '
+                f"{optimizer!r}"
+            )
         room = outputs if regression else _power_of_two(outputs)
         self.fixed = Fixed(inputs, units, room, float(d), optimizer, updates, regression)
         self.given = (a, sigma_bias, learning_rate)
@@ -82,13 +87,14 @@ class GradientModel(StreamModel):
     def learn(self, x: Floats, y: Floats, weight: Floats) -> None:
         self.seen = self.seen + weight @ y
         x, y = self.scaling(x).astype(np.float32), ((y - self.middle) / self.spread)
-        y = np.pad(y, ((0, 0), (0, self.fixed.outputs - y.shape[1]))).astype(np.float32)
+        y = np.pad(y, ((0, 0), (0, self.fixed.outputs - y.shape[1])))
+        targets = np.column_stack([y, weight]).astype(np.float32)
         size = 1 if len(x) == 1 else self.batch_size
         active = np.arange(self.fixed.outputs) < len(self.seen)
         for first in range(0, len(x), size):
             rows = slice(first, first + size)
-            batch = [_padded(part[rows], size) for part in (x, y, weight.astype(np.float32))]
-            self.state = _update(self.state, self.settings, active, *batch, fixed=self.fixed)
+            batch = _padded(x[rows], size), _padded(targets[rows], size)
+            self.state = _update(self.state, self.settings, active, batch, fixed=self.fixed)
 
     def scores(self, x: Floats) -> NDArray[np.float64]:
         self.ready()
@@ -170,8 +176,8 @@ def _learner(settings: Array, active: Array, fixed: Fixed) -> Learner:
     known = {"decay": 0.999} if fixed.optimizer == "rmsprop" else {}
     optimiser = getattr(optax, fixed.optimizer)(rate, **known)
 
-    def loss(out: Array, target: Any) -> Array:
-        y, weight = target
+    def loss(out: Array, target: Array) -> Array:
+        y, weight = target[:, :-1], target[:, -1]
         if fixed.regression:
             each = jnp.sum((out - y) ** 2, 1)
         else:
@@ -189,10 +195,8 @@ def _init(seed: int, settings: Array, fixed: Fixed) -> Any:
 
 @partial(jax.jit, static_argnames="fixed")
 def _update(
-    leaves: list[Any], settings: Array, active: Array, x: Array, y: Array, weight: Array,
-    fixed: Fixed,
-) -> list[Array]:  # fmt: skip
+    leaves: list[Any], settings: Array, active: Array, batch: tuple[Array, Array], fixed: Fixed
+) -> list[Array]:
     learner = _learner(settings, active, fixed)
     structure = jax.tree.structure(jax.eval_shape(lambda: _init(0, settings, fixed)))
-    batch: Any = (x, (y, weight))
     return jax.tree.leaves(learner.update(jax.tree.unflatten(structure, leaves), batch))

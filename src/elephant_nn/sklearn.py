@@ -115,13 +115,13 @@ class _Elephant(BaseEstimator):  # type: ignore[misc]
     def _state(self) -> dict[str, Any]:
         names = getattr(self, "feature_names_in_", None)
         return {
-            "seed_": self.seed_, "dtype_": self.dtype_.str, "n_features_in_": self.n_features_in_,
+            "seed_": self.seed_, "dtype_": self.dtype_, "n_features_in_": self.n_features_in_,
             "feature_names_in_": None if names is None else names.tolist(),
         }  # fmt: skip
 
     def _restore(self, state: dict[str, Any], arrays: Arrays) -> Self:
         self.seed_, self.n_features_in_ = state["seed_"], state["n_features_in_"]
-        self.dtype_ = np.dtype(state["dtype_"])
+        self.dtype_ = state["dtype_"]
         if state["feature_names_in_"] is not None:
             self.feature_names_in_ = np.array(state["feature_names_in_"], object)
         self.model_ = self._new_model(self._outputs())
@@ -144,7 +144,7 @@ class _Elephant(BaseEstimator):  # type: ignore[misc]
             raise ValueError("sample_weight is 0 for all samples; give some a weight above 0")
         targets = self._targets(y)
         if first:
-            self.dtype_ = X.dtype
+            self.dtype_ = X.dtype.str
             self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
             self.model_ = self._new_model(targets.shape[1])
         else:
@@ -323,7 +323,7 @@ class ElephantClassifier(ClassifierMixin, _Elephant):  # type: ignore[misc]
         new = np.setdiff1d(found, known)
         if hasattr(self, "declared_") and len(new):
             raise ValueError(
-                f"y has the label {new[0]!r}, which is not one of the declared classes "
+                f"y has the label {new.tolist()[0]!r}, which is not one of the declared classes "
                 f"{self.declared_.tolist()}"
             )
         if not (self.class_weight in (None, "balanced") or isinstance(self.class_weight, Mapping)):
