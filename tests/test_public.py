@@ -83,7 +83,7 @@ LAYERS = (
     ("streams", "rl"),
     ("editing", "checking", "calibration"),
     ("gradient_model",),
-    ("sklearn",),
+    ("sklearn", "river"),
     ("runs",),
     ("experiments",),
     ("report",),

@@ -238,3 +238,72 @@ def _log_evidence(fits: Numbers, volumes: Numbers, squares: Numbers, n: float) -
     varies = squares > 0
     rest = np.maximum(squares[varies] - fits[:, varies], 1e-10 * squares[varies])
     return -0.5 * (n * np.log(rest) + volumes[:, None]).sum(1)
+
+
+class RecursiveRidge:
+    """Ridge regression that is solved after every sample.
+
+    Between full solutions from the sums, the inverse is updated for each sample, which takes m^2
+    operations. Rounding errors of that recursion would accumulate and its penalty stays what it
+    was, so the sums are solved anew whenever there are a fifth more samples.
+    """
+
+    def __init__(
+        self, features: int, outputs: int, *, ridge: float | None = None, forgetting: float = 1.0
+    ):
+        self.sums = OnlineRidge(features, outputs, ridge=ridge, forgetting=forgetting)
+        self.forgetting = forgetting
+        self.since = 0  # samples since the last full solution
+        self.due = 0
+        self.inverse = np.zeros((features + 1, features + 1))
+        self.weights = np.zeros((features + 1, outputs))
+        self.error = 1.0  # expected on new samples, as of the last full solution
+
+    def add(self, h: ArrayLike, y: ArrayLike) -> None:
+        """Add samples, one after another: pieces do not matter."""
+        h, y = np.asarray(h, float), np.asarray(y, float)
+        while len(h):
+            left = max(self.due - self.since, 1)
+            self._add(h[:left], y[:left])
+            h, y = h[left:], y[left:]
+
+    def _add(self, h: Numbers, y: Numbers) -> None:
+        self.sums.add(h, y)
+        self.since += len(h)
+        if self.since >= self.due:
+            self.refresh()
+            return
+        rows = self._rows(h)
+        self.inverse /= self.forgetting ** len(h)
+        gain = self.inverse @ rows.T
+        noise = self.forgetting ** -np.arange(len(h) - 1.0, -1, -1)  # of samples that have faded
+        spread = rows @ gain + np.diag(noise)
+        gain = np.linalg.solve(spread, gain.T).T
+        self.weights = self.weights + gain @ (y - rows @ self.weights)
+        self.inverse -= gain @ spread @ gain.T
+
+    def predict(self, h: ArrayLike) -> Numbers:
+        return self._rows(np.asarray(h, float)) @ self.weights
+
+    def grow(self, outputs: int) -> None:
+        """Make room for outputs that were 0 in all samples so far."""
+        self.sums.grow(len(self.sums.sums), outputs)
+        more = outputs - self.weights.shape[1]
+        self.weights = np.pad(self.weights, ((0, 0), (0, more)))
+
+    def refresh(self) -> None:
+        """Solve from the sums."""
+        solution, sums, m = self.sums.solution(), self.sums, len(self.sums.sums)
+        n, mean = sums._total, sums.sums / sums._total
+        centred = _cholesky(sums._centred_products(), solution.penalty)
+        self.inverse[:m, :m] = cho_solve(centred, np.eye(m), check_finite=False)
+        self.inverse[m, :m] = self.inverse[:m, m] = -self.inverse[:m, :m] @ mean
+        self.inverse[m, m] = 1 / n - mean @ self.inverse[:m, m]
+        self.weights[:m] = solution.weights
+        self.weights[m] = solution.offset - mean @ solution.weights
+        self.error = solution.error
+        memory = 1 / (1 - self.forgetting) if self.forgetting < 1 else np.inf
+        self.since, self.due = 0, int(max(min(n / 5, memory), 50))
+
+    def _rows(self, h: Numbers) -> Numbers:
+        return np.column_stack([h - self.sums.origin, np.ones(len(h))])
