@@ -47,7 +47,7 @@ def drifting():
                              n_cat_features=0),
             synth.RandomTree(seed_tree=7, seed_sample=3, n_classes=2, n_num_features=5,
                              n_cat_features=0),
-            position=SAMPLES // 2, width=1, seed=0,
+            position=SAMPLES // 2, width=100, seed=0,
         ),
         SAMPLES,
     )  # fmt: skip

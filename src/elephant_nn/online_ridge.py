@@ -255,8 +255,8 @@ class RecursiveRidge:
         self.forgetting = forgetting
         self.since = 0  # samples since the last full solution
         self.due = 0
-        self.inverse = np.zeros((features + 1, features + 1))
-        self.weights = np.zeros((features + 1, outputs))
+        self.inverse: Numbers = np.zeros((features + 1, features + 1))
+        self.weights: Numbers = np.zeros((features + 1, outputs))
         self.error = 1.0  # expected on new samples, as of the last full solution
 
     def add(self, h: ArrayLike, y: ArrayLike) -> None:
@@ -273,13 +273,13 @@ class RecursiveRidge:
         if self.since >= self.due:
             self.refresh()
             return
-        rows = self._rows(h)
+        rows: Numbers = self._rows(h)
         self.inverse /= self.forgetting ** len(h)
-        gain = self.inverse @ rows.T
+        gain: Numbers = self.inverse @ rows.T
         noise = self.forgetting ** -np.arange(len(h) - 1.0, -1, -1)  # of samples that have faded
         spread = rows @ gain + np.diag(noise)
-        gain = np.linalg.solve(spread, gain.T).T
-        self.weights = self.weights + gain @ (y - rows @ self.weights)
+        gain = np.asarray(np.linalg.solve(spread, gain.T).T, np.float64)
+        self.weights += gain @ (y - rows @ self.weights)
         self.inverse -= gain @ spread @ gain.T
 
     def predict(self, h: ArrayLike) -> Numbers:
