@@ -25,6 +25,7 @@ BENCHMARKS = {
     "activation": "benchmarks.activation",
     "split": "benchmarks.split",
     "embedding": "benchmarks.embedding",
+    "estimators": "benchmarks.estimators",
     "rl": "benchmarks.rl",
 }
 """Modules with a function `measure() -> list[Measurement]`."""
