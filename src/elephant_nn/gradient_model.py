@@ -61,6 +61,16 @@ class GradientModel(StreamModel):
         self.state: list[Any] = []
 
     @property
+    def a(self) -> float:
+        self.ready()
+        return float(self.settings[0])
+
+    @property
+    def sigma_bias(self) -> float:
+        self.ready()
+        return float(self.settings[1])
+
+    @property
     def counts(self) -> Floats:
         """The sum of the targets of each output: samples per class."""
         self.ready()

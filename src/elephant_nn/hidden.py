@@ -154,6 +154,7 @@ class RidgeModel(StreamModel):
         raw: bool, warm_up: int, ridge: float | None, forgetting: float, seed: int, dtype: Any,
     ):  # fmt: skip
         super().__init__(inputs, outputs, warm_up, dtype)
+        self.a, self.sigma_bias = a, sigma_bias
         self.layer = random_layer(seed, inputs, units, a, sigma_bias, d, dtype)
         self.raw = raw
         self.head = OnlineRidge(units + raw * inputs, outputs, ridge=ridge, forgetting=forgetting)

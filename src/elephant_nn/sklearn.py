@@ -96,6 +96,16 @@ class _Elephant(BaseEstimator):  # type: ignore[misc]
                 self.model_.add(X[order], targets[order], weight[order])
         return self
 
+    @property
+    def a_(self) -> float:
+        """The width of the units."""
+        return float(self.model_.a)
+
+    @property
+    def sigma_bias_(self) -> float:
+        """The spread of their biases."""
+        return float(self.model_.sigma_bias)
+
     def save(self, path: str | Path) -> Path:
         """Write settings and state into one safetensors file, complete or not at all."""
         check_is_fitted(self)
