@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge
 
 from elephant_nn import RAW_INPUTS, class_incremental, emlp, learn, load, mlp, ridge_head
 from elephant_nn.checking import check_learner
-from elephant_nn.learners.ridge import solve_ridge
+from elephant_nn.learners.ridge_sums import solve_ridge
 
 KEY = jax.random.key(0)
 RNG = np.random.default_rng(0)
@@ -96,7 +96,7 @@ def test_the_ridge_has_the_largest_evidence(noise):
 
 
 def test_many_features_choose_among_few_ridges_with_the_same_evidence(monkeypatch):
-    from elephant_nn.learners import ridge as module
+    from elephant_nn.learners import ridge_sums as module
 
     sums = fed(ridge_head(NETWORK, 4), X, LABELS, [300]).sums
     fine = float(solve_ridge(sums, None)[1])
@@ -150,6 +150,40 @@ def test_forgetting_follows_labels_that_change_their_meaning():
     assert scores[0.9] > 0.75 > scores[1.0]
 
 
+def test_all_columns_are_as_good_as_all_sums():
+    full, sketch = (
+        learner.prepare(fed(learner, X, LABELS, [7, 100, 193]))
+        for learner in (
+            ridge_head(NETWORK, 4, ridge=0.1),
+            ridge_head(NETWORK, 4, ridge=0.1, rank=99),
+        )
+    )
+    np.testing.assert_allclose(full.weights, sketch.weights, atol=2e-4)
+    np.testing.assert_allclose(full.ridge, sketch.ridge, rtol=1e-3)
+
+
+def test_rank_0_keeps_the_diagonal():
+    learner = ridge_head(NETWORK, 4, ridge=0.1, rank=0)
+    state = fed(learner, X, LABELS, [7, 293])
+    assert max(leaf.size for leaf in state.sums) == 80 * 4
+    h = np.asarray(NETWORK.features(state.params, X), float)
+    h, y = h - h.mean(0), np.eye(4)[LABELS] - np.eye(4)[LABELS].mean(0)
+    diagonal = (h**2).sum(0)
+    expected = h.T @ y / (diagonal + 0.1 * diagonal.mean())[:, None]
+    np.testing.assert_allclose(learner.prepare(state).weights, expected, atol=1e-3)
+
+
+def test_more_columns_come_closer_to_all_sums():
+    full = ridge_head(NETWORK, 4, ridge=1e-2)
+    expected = full.predict(fed(full, X, LABELS, [300]), X)
+
+    def distance(rank):
+        learner = ridge_head(NETWORK, 4, ridge=1e-2, rank=rank)
+        return float(jnp.abs(learner.predict(fed(learner, X, LABELS, [300]), X) - expected).mean())
+
+    assert distance(70) < distance(40) < distance(0)
+
+
 @pytest.mark.slow
 def test_sorted_digits_are_learned_in_one_pass_as_well_as_shuffled_ones():
     found = []
@@ -175,6 +209,7 @@ def test_it_is_a_learner_like_any_other():
         ({"forgetting": 1.1}, "forgetting must be above 0 and at most 1, got 1.1"),
         ({"balanced": True, "regression": True}, "balanced is for classes"),
         ({"outputs": 0}, "outputs must be 1 or more, got 0"),
+        ({"rank": -1}, "rank must be 0 or more, or None for all sums, got -1"),
     ],
 )
 def test_wrong_options_are_named(changes, message):

@@ -6,13 +6,16 @@ static. Settings may use the paper's symbols: E for `updates`, lambda for `weigh
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 import jax
 import optax
+from jaxtyping import Array
 
 from elephant_nn.learners import ewc, statistics
+from elephant_nn.learners.augmentation import with_mirrored
 from elephant_nn.learners.flymodel import flymodel as make_flymodel
 from elephant_nn.learners.gradient import cross_entropy, gradient
 from elephant_nn.learners.learner import Learner
@@ -22,7 +25,14 @@ from elephant_nn.learners.srnn import sr_nn as make_sr_nn
 from elephant_nn.nn import activations, convolution, networks, sparse
 from elephant_nn.nn.activations import CLASSICAL, Activation, elephant_activation
 from elephant_nn.nn.curves import curve, elephant_curve
+from elephant_nn.nn.fourier import fourier_features
 from elephant_nn.nn.networks import Network
+from elephant_nn.nn.patches import (
+    NUMBERS_PER_FILTER,
+    patch_features,
+    shifted_elephant,
+    soft_threshold,
+)
 from elephant_nn.nn.products import thin_product
 
 Shape = tuple[int, ...]
@@ -175,6 +185,64 @@ def ridge_head_relu(
 ) -> Learner:
     features = networks.mlp((math.prod(shape), neurons, classes), sigma_bias=sigma_bias)
     return make_ridge_head(features, classes)
+
+
+def ridge_rank(
+    shape: Shape, classes: int, *, neurons: int, rank: int, ridge: float, a: float,
+    sigma_bias: float, d: int = 4,
+) -> Learner:  # fmt: skip
+    """The ridge head with a matrix of low rank plus a diagonal."""
+    features = _emlp(shape, neurons, classes, a, sigma_bias, d)
+    return make_ridge_head(features, classes, ridge=ridge, rank=rank)
+
+
+def ridge_rank_relu(
+    shape: Shape, classes: int, *, neurons: int, rank: int, ridge: float, sigma_bias: float = 0.0
+) -> Learner:
+    features = networks.mlp((math.prod(shape), neurons, classes), sigma_bias=sigma_bias)
+    return make_ridge_head(features, classes, ridge=ridge, rank=rank)
+
+
+def ranpac(shape: Shape, classes: int, *, neurons: int, ridge: float) -> Learner:
+    """RanPAC's features and head: a random projection, ReLU, and ridge regression.
+
+    The published recipe chooses the ridge at the end of each task, on samples of that task. Here it
+    is a setting, because the end of a task is not known.
+    """
+    features = networks.mlp((math.prod(shape), neurons, classes))
+    return make_ridge_head(features, classes, ridge=ridge)
+
+
+def randumb(shape: Shape, classes: int, *, neurons: int, gamma: float = 1.0) -> Learner:
+    """RanDumb: random Fourier features and LDA with OAS shrinkage."""
+    features = fourier_features(math.prod(shape), neurons, gamma)
+    return statistics.streaming_lda(features, neurons, classes, shrinkage=None)
+
+
+def patches(
+    shape: ImageShape, classes: int, *, neurons: int, a: float = 1.0, centre: float = 1.5,
+    side: int = 6, mirrored: int = 0,
+) -> Learner:  # fmt: skip
+    """Ridge regression on patch features; `neurons` is the numbers per image."""
+    activation = partial(shifted_elephant, centre=centre, a=a)
+    return _on_patches(shape, classes, neurons, activation, side, mirrored)
+
+
+def patches_soft(
+    shape: ImageShape, classes: int, *, neurons: int, threshold: float = 0.25, side: int = 6,
+    mirrored: int = 0,
+) -> Learner:  # fmt: skip
+    activation = partial(soft_threshold, threshold=threshold)
+    return _on_patches(shape, classes, neurons, activation, side, mirrored)
+
+
+def _on_patches(
+    shape: ImageShape, classes: int, neurons: int, activation: Callable[[Array], Array], side: int,
+    mirrored: int,
+) -> Learner:  # fmt: skip
+    features = patch_features(shape, neurons // NUMBERS_PER_FILTER, activation, side=side)
+    learner = make_ridge_head(features, classes)
+    return with_mirrored(learner, shape) if mirrored else learner
 
 
 def chance(shape: Shape, classes: int, *, neurons: int) -> Learner:

@@ -73,13 +73,16 @@ def naive_bayes(network: Network, width: int, classes: int, floor: float = 1e-2)
     return Learner(_init(network, width, classes), _make_update(network), predict, KEEPS)
 
 
-def streaming_lda(network: Network, width: int, classes: int, shrinkage: float = 1e-2) -> Learner:
+def streaming_lda(
+    network: Network, width: int, classes: int, shrinkage: float | None = 1e-2
+) -> Learner:
     """Linear discriminant analysis from running means and one running covariance.
 
     Over the features of `network` as initialised. The covariance is mixed with `shrinkage` of its
-    mean diagonal before it is inverted.
+    mean diagonal before it is inverted; with None by the OAS formula (Chen et al., 2010), which
+    follows from the covariance and the number of samples.
     """
-    if outside(shrinkage, 0, 1):
+    if shrinkage is not None and outside(shrinkage, 0, 1):
         raise ValueError(f"streaming_lda: shrinkage must be between 0 and 1, got {shrinkage}")
 
     def init(key: Array, x: Array) -> Covariance:
@@ -96,8 +99,9 @@ def streaming_lda(network: Network, width: int, classes: int, shrinkage: float =
         seen = jnp.maximum(state.samples.sum(), 1)
         within = (state.products - (mean.T * state.samples) @ mean) / seen
         rounding = 1e-5 * jnp.mean(jnp.diag(state.products)) / seen  # keeps it invertible
-        even = shrinkage * jnp.mean(jnp.diag(within)) + rounding + 1e-6
-        within = (1 - shrinkage) * within + even * jnp.eye(width)
+        share = _oas(within, seen) if shrinkage is None else shrinkage
+        even = share * jnp.mean(jnp.diag(within)) + rounding + 1e-6
+        within = (1 - share) * within + even * jnp.eye(width)
         directions = jax.scipy.linalg.solve(within, mean.T, assume_a="pos")
         prior = jnp.log(jnp.maximum(state.samples, 1))
         return _mask_unseen(
@@ -105,6 +109,14 @@ def streaming_lda(network: Network, width: int, classes: int, shrinkage: float =
         )
 
     return Learner(init, update, predict, KEEPS)
+
+
+def _oas(covariance: Array, samples: Array) -> Array:
+    """The shrinkage that OAS chooses for a covariance of so many samples."""
+    width = len(covariance)
+    squares, mean = jnp.mean(covariance**2), jnp.mean(jnp.diag(covariance))
+    excess = (samples + 1) * (squares - mean**2 / width)
+    return jnp.where(excess > 0, jnp.minimum((squares + mean**2) / excess, 1.0), 1.0)
 
 
 def _init(network: Network, width: int, classes: int) -> Callable[[Array, Array], ClassSums]:

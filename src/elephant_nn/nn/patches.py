@@ -19,8 +19,8 @@ from elephant_nn.nn.networks import Network, Params
 CONTRAST = 10 / 255
 """Added to the standard deviation of a patch's pixels, which are in [0, 1]."""
 WHITENING = 0.1
-SIDES = 4
-"""Quadrants; each filter has two features in each."""
+QUADRANTS = 4
+NUMBERS_PER_FILTER = 2 * QUADRANTS
 
 
 def soft_threshold(z: Array, threshold: ArrayLike = 0.25) -> Array:
@@ -100,5 +100,5 @@ def _quadrants(rows: int, columns: int) -> Float[np.ndarray, "4 p"]:
     """The matrix that averages positions over quadrants."""
     place = np.arange(rows)[:, None] >= (rows + 1) // 2, np.arange(columns) >= (columns + 1) // 2
     which = (2 * place[0] + place[1]).reshape(-1)
-    inside = (which == np.arange(SIDES)[:, None]).astype(np.float32)
+    inside = (which == np.arange(QUADRANTS)[:, None]).astype(np.float32)
     return inside / np.maximum(inside.sum(1, keepdims=True), 1)

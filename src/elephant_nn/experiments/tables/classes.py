@@ -143,17 +143,6 @@ def references(batch: int, search: Search, wide: tuple[str, ...] = (), **more: A
     ]  # fmt: skip
 
 
-def ridge_heads(batch: int, neurons: int, shapes: Axes, **more: Any) -> list[Row]:
-    """Ridge regression on random features, elephant and ReLU."""
-    settings = {"neurons": neurons, "batch": batch}
-    usual = {"search": ONE, "evaluations": 1, **more}
-    return [
-        row("ridge-head", "ridge head, elephant", {**settings, "d": 4}, shapes, **usual),
-        row("ridge-head/relu", "ridge head, ReLU", settings,
-            {"sigma_bias": (0.0, *shapes["sigma_bias"])}, **usual),
-    ]  # fmt: skip
-
-
 def closing_rows(
     mixer: tuple[float, float], elephant_mixer: tuple[float, float], wide: tuple[str, ...] = ()
 ) -> list[Row]:
