@@ -203,16 +203,6 @@ def ridge_rank_relu(
     return make_ridge_head(features, classes, ridge=ridge, rank=rank)
 
 
-def ranpac(shape: Shape, classes: int, *, neurons: int, ridge: float) -> Learner:
-    """RanPAC's features and head: a random projection, ReLU, and ridge regression.
-
-    The published recipe chooses the ridge at the end of each task, on samples of that task. Here it
-    is a setting, because the end of a task is not known.
-    """
-    features = networks.mlp((math.prod(shape), neurons, classes))
-    return make_ridge_head(features, classes, ridge=ridge)
-
-
 def randumb(shape: Shape, classes: int, *, neurons: int, gamma: float = 1.0) -> Learner:
     """RanDumb: random Fourier features and LDA with OAS shrinkage."""
     features = fourier_features(math.prod(shape), neurons, gamma)

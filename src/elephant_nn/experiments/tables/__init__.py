@@ -11,13 +11,14 @@ from elephant_nn.experiments.tables.rl import RL
 from elephant_nn.experiments.tables.sine import ACTIVATIONS, EDIT, SINE
 from elephant_nn.experiments.tables.split_cifar10 import SPLIT_CIFAR10
 from elephant_nn.experiments.tables.split_digits import SPLIT_DIGITS
+from elephant_nn.experiments.tables.split_fashion import SPLIT_FASHION
 from elephant_nn.experiments.tables.split_mnist import SPLIT_MNIST
 from elephant_nn.experiments.tables.split_protocols import SPLIT_PROTOCOLS, SPLIT_PROTOCOLS_CIFAR10
 
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        SINE, EDIT, ACTIVATIONS, SPLIT_DIGITS, SPLIT_MNIST, SPLIT_CIFAR10,
+        SINE, EDIT, ACTIVATIONS, SPLIT_DIGITS, SPLIT_MNIST, SPLIT_CIFAR10, SPLIT_FASHION,
         SPLIT_PROTOCOLS, SPLIT_PROTOCOLS_CIFAR10, *EMBEDDING, EMBEDDING_PROTOCOLS, *RL,
     )
 }  # fmt: skip

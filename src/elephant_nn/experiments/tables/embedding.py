@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from elephant_nn.experiments.spec import Paper, Row, Search, Table
-from elephant_nn.experiments.tables import classes
+from elephant_nn.experiments.tables import classes, ridge
 from elephant_nn.experiments.tables.choices import chosen
 from elephant_nn.experiments.tables.classes import ONE, row
 from elephant_nn.runs.cells import Axes, Hyper
@@ -105,7 +105,7 @@ def _cifar_width(
 
 def _cifar(name: str, data: str, source: str, rows: list[Row]) -> Table:
     protocol = _protocol(CIFAR_EMBEDDING, 125)
-    rows = [*rows, *_references(protocol)]
+    rows = [*rows, *_references(protocol), *ridge.of_embeddings(protocol)]
     rates: Axes = {"lr": (1e-3, 3e-4, 1e-4), "E": (1, 2, 4)}
     rows += _shuffled(rows, rates, {"a": (0.32, 0.64), "sigma_bias": (0.64, 1.28)}, 3)
     return _table(name, data.upper(), source, data, rows, protocol)
@@ -174,6 +174,7 @@ def _tiny() -> Table:
                 coarse={**rates[neurons], **shapes[neurons]}, paper=emlp, **more),
         ]  # fmt: skip
     rows += _references(protocol, {"a": (1.28, 2.56, 5.12), "sigma_bias": (0.64, 1.28, 2.56)})
+    rows += ridge.of_embeddings(protocol)
     few: Axes = {"lr": (1e-4, 3e-5), "E": (1,)}
     rows += _shuffled(rows, few, {"a": (0.32,), "sigma_bias": (5.12,)}, 1)
     return _table(

@@ -1,7 +1,7 @@
 """Split CIFAR10: Table 6 and one panel of Figure 6 of the paper."""
 
 from elephant_nn.experiments.spec import Row, Search
-from elephant_nn.experiments.tables import classes
+from elephant_nn.experiments.tables import classes, ridge
 from elephant_nn.experiments.tables.classes import COARSE, ELEPHANT, EWC, NARROW, RATES, WIDE, row
 from elephant_nn.runs.cells import Axes
 
@@ -67,6 +67,7 @@ def _rows() -> list[Row]:
             search=COARSE, runs=2, evaluations=1,
         ),
         *classes.closing_rows((0.102, 0.0015), (0.100, 0.0001)),
+        *ridge.of_pixels("split-cifar10", (1600, 10_000, 20_000), mirrored=20_000),
     ]  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Split MNIST: Tables 2 and 5 and one panel of Figure 6 of the paper."""
 
 from elephant_nn.experiments.spec import Row, Search
-from elephant_nn.experiments.tables import classes
+from elephant_nn.experiments.tables import classes, ridge
 from elephant_nn.experiments.tables.classes import COARSE, ELEPHANT, EWC, NARROW, RATES, WIDE, row
 from elephant_nn.runs.cells import Axes
 
@@ -81,6 +81,7 @@ def _rows() -> list[Row]:
             search=COARSE, runs=4, evaluations=1,
         ),
         *classes.closing_rows((0.107, 0.003), (0.104, 0.003), ("nearest-mean", "naive-bayes")),
+        *ridge.of_pixels("split-mnist", (1600, 10_000)),
     ]  # fmt: skip
 
 
