@@ -1,3 +1,7 @@
+from elephant_nn.calibration import (
+    Calibration as Calibration,
+    calibrate as calibrate,
+)
 from elephant_nn.checking import (
     check_learner as check_learner,
 )

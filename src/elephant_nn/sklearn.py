@@ -61,7 +61,7 @@ class _Elephant(BaseEstimator):  # type: ignore[misc]
         self, n_units: int = 1000, *, head: str = "ridge", ridge: float | None = None,
         forgetting: float = 1.0, raw_inputs: bool | str = "auto", a: float | None = None,
         sigma_bias: float | None = None, d: float = 4.0, warm_up: int = 100,
-        optimizer: str = "rmsprop", learning_rate: float | None = None, updates: int = 1,
+        optimizer: str = "rmsprop", learning_rate: float | None = None, updates: int = 2,
         batch_size: int = 10, n_epochs: int = 10, random_state: Any = None,
     ):  # fmt: skip
         self.n_units = n_units
@@ -265,7 +265,7 @@ class ElephantClassifier(ClassifierMixin, _Elephant):  # type: ignore[misc]
         forgetting: float = 1.0, raw_inputs: bool | str = "auto", a: float | None = None,
         sigma_bias: float | None = None, d: float = 4.0, warm_up: int = 100,
         class_weight: Mapping[Any, float] | str | None = None, optimizer: str = "rmsprop",
-        learning_rate: float | None = None, updates: int = 1, batch_size: int = 10,
+        learning_rate: float | None = None, updates: int = 2, batch_size: int = 10,
         n_epochs: int = 10, random_state: Any = None,
     ):  # fmt: skip
         super().__init__(
