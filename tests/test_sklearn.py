@@ -257,6 +257,30 @@ def test_warns_once_when_inputs_leave_the_range_of_the_first_samples():
     model.partial_fit(X + 1000, X[:, 0])  # warnings are errors here
 
 
+def test_added_units_resolve_a_new_range_and_keep_the_old_one(tmp_path):
+    rng = np.random.default_rng(0)
+    old, new = rng.normal(size=(600, 2)), rng.normal(size=(600, 2)) + 1000
+    old_y, new_y = np.sin(2 * old[:, 0]) + old[:, 1], np.cos(3 * (new[:, 0] - 1000))
+    plain, grown = (ElephantRegressor(200, random_state=0).fit(old, old_y) for _ in range(2))
+    grown.respread(new[:100], 50)
+    with pytest.warns(UserWarning, match=r"add units there with respread\(X\)"):
+        plain.partial_fit(new[:400], new_y[:400])
+    grown.partial_fit(new[:400], new_y[:400])
+    assert plain.score(new[400:], new_y[400:]) < 0.2
+    assert grown.score(new[400:], new_y[400:]) > 0.7
+    assert grown.score(old, old_y) > 0.98
+    loaded = ElephantRegressor.load(grown.save(tmp_path / "model"))
+    for each in (grown, loaded):
+        each.respread(-1e5 + new[:100], 20).partial_fit(new[400:], new_y[400:])
+    assert (loaded.predict(old) == grown.predict(old)).all()
+    with pytest.raises(ValueError, match="only 0 of 50 units would respond to them alone"):
+        grown.respread(old)
+    with pytest.raises(ValueError, match="learned its first samples"):
+        ElephantRegressor(20).partial_fit(old[:9], old_y[:9]).respread(new)
+    with pytest.raises(ValueError, match='respread needs head="ridge"'):
+        ElephantRegressor(20, head="gradient").fit(old, old_y).respread(new)
+
+
 def test_float32_stays_float32():
     model = clone(REGRESSOR).fit(X.astype(np.float32), X[:, 0])
     assert model.predict(X).dtype == np.float32
