@@ -75,7 +75,7 @@ def test_importing_the_package_is_instant():
 
 LAYERS = (
     ("files",),
-    ("arrays",),
+    ("arrays", "data_checks"),
     ("nn", "states", "online_ridge", "estimator_files"),
     ("hidden",),
     ("stream_model",),
@@ -83,7 +83,7 @@ LAYERS = (
     ("theory", "learners"),
     ("data",),
     ("streams", "rl"),
-    ("editing", "checking", "calibration"),
+    ("editing", "checking", "calibration", "diagnosis"),
     ("gradient_model", "estimator_checks"),
     ("estimator",),
     ("sklearn", "river"),

@@ -260,7 +260,7 @@ def test_warns_once_when_inputs_leave_the_range_of_the_first_samples():
 def test_added_units_resolve_a_new_range_and_keep_the_old_one(tmp_path):
     rng = np.random.default_rng(0)
     old, new = rng.normal(size=(600, 2)), rng.normal(size=(600, 2)) + 1000
-    old_y, new_y = np.sin(2 * old[:, 0]) + old[:, 1], np.cos(3 * (new[:, 0] - 1000))
+    old_y, new_y = np.sin(2 * old[:, 0]) + old[:, 1], (new - 1000).prod(1)
     plain, grown = (ElephantRegressor(200, random_state=0).fit(old, old_y) for _ in range(2))
     grown.respread(new[:100], 50)
     with pytest.warns(UserWarning, match=r"add units there with respread\(X\)"):

@@ -12,6 +12,13 @@ from elephant_nn.data.loading import (
     from_arrays as from_arrays,
     load as load,
 )
+from elephant_nn.data_checks import (
+    Check as Check,
+)
+from elephant_nn.diagnosis import (
+    Diagnosis as Diagnosis,
+    diagnose as diagnose,
+)
 from elephant_nn.editing import (
     EditReport as EditReport,
     edit as edit,

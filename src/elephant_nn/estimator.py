@@ -16,8 +16,6 @@ from elephant_nn.estimator_files import read_estimator, write_estimator
 from elephant_nn.hidden import Floats
 from elephant_nn.ridge_model import RidgeModel
 
-WIDTH = 2.0
-"""Default of `a` and `sigma_bias` with the ridge head."""
 FAR = 10.0
 """Inputs that are as many deviations away from the first samples are far from them."""
 SETTINGS = """
@@ -30,7 +28,7 @@ SETTINGS = """
             drift. 1 forgets nothing.
         raw_inputs: whether the scaled inputs stand beside the units; "auto": if there are at most
             twice as many of them as units. The gradient head does not use them.
-        a: width of the units; default: 2 with the ridge head, for scaled inputs, else by
+        a: width of the units; default: 2 with the ridge head, 4 for numbers, else by
             `elephant_nn.calibrate`.
         sigma_bias: spread of their biases; default as for a.
         d: their sharpness.
@@ -47,6 +45,8 @@ SETTINGS = """
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
     """What the classifier and the regressor share."""
+
+    _width = 2.0  # default of a and sigma_bias with the ridge head
 
     def __init__(
         self, n_units: int = 1000, *, head: str = "ridge", ridge: float | None = None,
@@ -195,8 +195,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
                 batch_size=self.batch_size, regression=is_regressor(self), **shared,
             )  # fmt: skip
         return RidgeModel(
-            inputs, outputs, a=WIDTH if self.a is None else self.a,
-            sigma_bias=WIDTH if self.sigma_bias is None else self.sigma_bias,
+            inputs, outputs, a=self._width if self.a is None else self.a,
+            sigma_bias=self._width if self.sigma_bias is None else self.sigma_bias,
             raw=inputs <= 2 * self.n_units if self.raw_inputs == "auto" else bool(self.raw_inputs),
             ridge=self.ridge, forgetting=self.forgetting, **shared,
         )  # fmt: skip

@@ -142,6 +142,8 @@ class ElephantRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     Args:{SETTINGS.rstrip()}
     """
 
+    _width = 4.0
+
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None
     ) -> Self:
