@@ -268,7 +268,7 @@ def test_added_units_resolve_a_new_range_and_keep_the_old_one(tmp_path):
     grown.partial_fit(new[:400], new_y[:400])
     assert plain.score(new[400:], new_y[400:]) < 0.2
     assert grown.score(new[400:], new_y[400:]) > 0.7
-    assert grown.score(old, old_y) > 0.98
+    assert grown.score(old, old_y) > 0.95
     loaded = ElephantRegressor.load(grown.save(tmp_path / "model"))
     for each in (grown, loaded):
         each.respread(-1e5 + new[:100], 20).partial_fit(new[400:], new_y[400:])
