@@ -28,7 +28,7 @@ SETTINGS = """
             drift. 1 forgets nothing.
         raw_inputs: whether the scaled inputs stand beside the units; "auto": if there are at most
             twice as many of them as units. The gradient head does not use them.
-        a: width of the units; default: 2 with the ridge head, 4 for numbers, else by
+        a: width of the units; default: 2 with the ridge head, 3 for numbers, else by
             `elephant_nn.calibrate`.
         sigma_bias: spread of their biases; default as for a.
         d: their sharpness.

@@ -142,7 +142,7 @@ class ElephantRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     Args:{SETTINGS.rstrip()}
     """
 
-    _width = 4.0
+    _width = 3.0
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None
