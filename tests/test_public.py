@@ -76,7 +76,7 @@ def test_importing_the_package_is_instant():
 LAYERS = (
     ("files",),
     ("arrays", "data_checks"),
-    ("nn", "states", "online_ridge", "estimator_files"),
+    ("nn", "states", "online_ridge", "ridge_solver", "estimator_files"),
     ("hidden",),
     ("stream_model",),
     ("ridge_model",),

@@ -173,6 +173,26 @@ def test_learning_continues_from_a_file(tmp_path, head, samples):
             assert (model.predict_proba(X) == loaded.predict_proba(X)).all()
 
 
+def test_the_gradient_head_compiles_once_for_all_batch_sizes():
+    from elephant_nn.gradient_model import _update
+
+    model = clone(CLASSIFIER).set_params(head="gradient", n_units=17)
+    before = _update._cache_size()
+    for first, last in ((0, 120), (120, 121), (121, 128), (128, 141), (141, 150)):
+        model.partial_fit(X[ORDER[first:last]], NAMES[Y[ORDER[first:last]]])
+    assert _update._cache_size() - before == 2  # one for single samples, one for batches
+    assert model.score(X, NAMES[Y]) > 0.5
+
+
+def test_the_gradient_head_learns_from_a_stream_sorted_by_class():
+    x, y = load_digits(return_X_y=True)
+    model = ElephantClassifier(head="gradient", random_state=0)
+    order = np.argsort(y, kind="stable")
+    for rows in np.array_split(order, 60):
+        model.partial_fit(x[rows], y[rows])
+    assert model.score(x, y) > 0.5
+
+
 def test_wrong_files_are_refused(tmp_path):
     path = clone(CLASSIFIER).fit(X, Y).save(tmp_path / "model")
     with pytest.raises(StorageError, match="holds ElephantClassifier, expected ElephantRegressor"):
