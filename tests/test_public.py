@@ -75,7 +75,7 @@ def test_importing_the_package_is_instant():
 
 LAYERS = (
     ("files",),
-    ("arrays",),
+    ("arrays", "ridge_solver"),
     ("nn", "states", "online_ridge", "estimator_files"),
     ("hidden",),
     ("theory", "learners"),

@@ -78,13 +78,15 @@ def _table(
 
 def _cifar_width(
     neurons: int, papers: tuple[Paper, ...], passes: int, rates: Axes, elephant: Axes,
-    grid: Axes = RATES, shapes: Axes = SHAPES,
+    grid: Axes = RATES, shapes: Axes = SHAPES, fly: Axes | None = None, finalists: int = 3,
 ) -> list[Row]:  # fmt: skip
-    """The paper's four methods with this many units; `rates` and `elephant` are coarse grids."""
+    """The paper's four methods with this many units; `rates`, `elephant` and `fly` are coarse
+    grids."""
     mlp, sdmlp, flymodel, emlp = papers
     settings: Hyper = {"neurons": neurons, **_protocol(CIFAR_EMBEDDING, 125)}
     more: dict[str, Any] = {
-        "search": Search(1, coarse=True, finalists=3), "runs": 10 if neurons == 1000 else 5,
+        "search": Search(1, coarse=True, finalists=finalists),
+        "runs": 10 if neurons == 1000 else 5,
     }  # fmt: skip
     return [
         row("mlp", "MLP", settings, grid, coarse=rates, paper=mlp, **more),
@@ -95,7 +97,8 @@ def _cifar_width(
             coarse={"k": (10,), "lr": (0.05, 0.5), "switch": (5e4,)}, runs=1, evaluations=1,
             search=classes.COARSE if neurons == 1000 else None, paper=sdmlp,
         ),
-        row("flymodel", "FlyModel", settings, FLY, search=ONE, paper=flymodel),
+        row("flymodel", "FlyModel", settings, FLY, coarse=fly or {},
+            search=classes.COARSE if fly else ONE, paper=flymodel),
         row(
             "emlp", "EMLP", {**settings, "d": 4}, {**grid, **shapes},
             coarse=elephant, paper=emlp, **more,
@@ -133,13 +136,14 @@ def _cifar100() -> list[Row]:
     elephant: Axes = {"lr": (1e-3, 3e-4, 1e-4), "E": (1, 2, 4), "a": (0.32, 0.64, 1.28),
                       "sigma_bias": (0.32, 0.64, 1.28)}  # fmt: skip
     wide: Axes = {"lr": (1e-4, 3e-5, 1e-5, 3e-6), "E": (1, 2, 4)}
-    wide_elephant: Axes = {"lr": (3e-5, 1e-5), "E": (2, 4), "a": (0.32, 0.64),
-                           "sigma_bias": (2.56, 5.12, 10.24)}  # fmt: skip
+    wide_elephant: Axes = {"lr": (3e-5, 1e-5), "E": (2, 4), "a": (0.32,),
+                           "sigma_bias": (5.12, 10.24)}  # fmt: skip
+    wide_fly: Axes = {"lr": (0.01, 0.05), "per_unit": (64, 128)}
     narrow_papers: tuple[Paper, ...] = (0.157, 0.001), (0.39, None), (0.36, None), (0.391, 0.003)
     wide_papers: tuple[Paper, ...] = (0.425, 0.001), (0.43, None), (0.58, None), (0.449, 0.002)
     return [
         *_cifar_width(1000, narrow_papers, 20, rates, elephant, grid, more),
-        *_cifar_width(10000, wide_papers, 10, wide, wide_elephant, grid, more),
+        *_cifar_width(10000, wide_papers, 10, wide, wide_elephant, grid, more, wide_fly, 0),
     ]
 
 
@@ -155,7 +159,7 @@ def _tiny() -> Table:
     }
     # A run with 100,000 units takes minutes on two cores: few settings, transferred from 10,000.
     rates: dict[int, Axes] = {
-        10_000: {"lr": (1e-4, 3e-5, 1e-5), "E": (1, 2)},
+        10_000: {"lr": (1e-4, 3e-5, 1e-5), "E": (1,)},
         100_000: {"lr": (3e-6, 1e-6), "E": (1,)},
     }
     shapes: dict[int, Axes] = {
@@ -173,7 +177,7 @@ def _tiny() -> Table:
             row("emlp", "EMLP", {**settings, "d": 4}, {**TINY_RATES, **grid},
                 coarse={**rates[neurons], **shapes[neurons]}, paper=emlp, **more),
         ]  # fmt: skip
-    rows += _references(protocol, {"a": (1.28, 2.56, 5.12), "sigma_bias": (0.64, 1.28, 2.56)})
+    rows += _references(protocol, {"a": (0.64, 2.56, 5.12), "sigma_bias": (0.64, 2.56)})
     rows += ridge.of_embeddings(protocol)
     few: Axes = {"lr": (1e-4, 3e-5), "E": (1,)}
     rows += _shuffled(rows, few, {"a": (0.32,), "sigma_bias": (5.12,)}, 1)
