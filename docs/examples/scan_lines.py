@@ -54,10 +54,10 @@ METHODS = {
         "lr": (1e-3, 3e-4, 1e-4, 3e-5, 1e-5), "sigma_bias": (0.0, 0.5), "updates": (1, 10),
     }),
     "EMLP": (elephant, {
-        "lr": (3e-4, 1e-4, 3e-5, 1e-5), "a": (0.02, 0.04, 0.08), "sigma_bias": (0.25, 0.5),
+        "lr": (1e-4, 3e-5, 1e-5, 3e-6), "a": (0.02, 0.04, 0.08), "sigma_bias": (0.25, 0.5),
         "updates": (1, 10),
     }),
-    "ridge head, elephant": (ridge, {"a": (0.02, 0.04, 0.08), "sigma_bias": (0.25, 0.5, 1.0)}),
+    "ridge head, elephant": (ridge, {"a": (0.02, 0.04, 0.08), "sigma_bias": (0.06, 0.12, 0.25, 0.5)}),
 }  # fmt: skip
 
 
