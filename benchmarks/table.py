@@ -26,6 +26,7 @@ BENCHMARKS = {
     "split": "benchmarks.split",
     "embedding": "benchmarks.embedding",
     "estimators": "benchmarks.estimators",
+    "ridge": "benchmarks.ridge",
     "rl": "benchmarks.rl",
 }
 """Modules with a function `measure() -> list[Measurement]`."""

@@ -75,8 +75,8 @@ def test_importing_the_package_is_instant():
 
 LAYERS = (
     ("files",),
-    ("arrays", "data_checks"),
-    ("nn", "states", "online_ridge", "ridge_solver", "estimator_files"),
+    ("arrays", "data_checks", "ridge_solver"),
+    ("nn", "states", "online_ridge", "estimator_files"),
     ("hidden",),
     ("stream_model",),
     ("ridge_model",),

@@ -24,6 +24,9 @@ from elephant_nn.editing import (
     edit as edit,
     edit_report as edit_report,
 )
+from elephant_nn.learners.augmentation import (
+    with_mirrored as with_mirrored,
+)
 from elephant_nn.learners.ewc import (
     online_ewc as online_ewc,
     streaming_ewc as streaming_ewc,
@@ -78,6 +81,9 @@ from elephant_nn.nn.activations import (
 from elephant_nn.nn.convolution import (
     cnn as cnn,
     convmixer as convmixer,
+)
+from elephant_nn.nn.fourier import (
+    fourier_features as fourier_features,
 )
 from elephant_nn.nn.networks import (
     Network as Network,

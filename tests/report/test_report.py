@@ -14,7 +14,7 @@ from elephant_nn.experiments.tables import TABLES
 from elephant_nn.files import StorageError
 from elephant_nn.report.figures import draw_figures
 from elephant_nn.report.page import write_page
-from elephant_nn.report.tables import render
+from elephant_nn.report.tables import number, render
 from elephant_nn.runs.store import rows_folder, write_rows
 
 SINE = TABLES["sine"]
@@ -61,6 +61,20 @@ def test_json_has_the_promised_keys():
     assert set(promised.split()) <= set(record)
     assert record["hyper"] == dict(EMLP.settings)
     assert (record["neurons"], record["paper_mean"]) == (1000, 0.0081)
+
+
+@pytest.mark.parametrize(
+    ("mean", "se", "text"),
+    [
+        (None, None, "-"),
+        (0.0, None, "0.000"),
+        (0.0123, 0.0005, "0.012 ± 0.001"),
+        (2.4e-6, 6.1e-7, "2.4e-06 ± 6.1e-07"),
+        (-3e-5, None, "-3.0e-05"),
+    ],
+)
+def test_a_number_too_small_for_its_digits_has_an_exponent(mean, se, text):
+    assert number(mean, se, 3) == text
 
 
 def test_every_format_says_the_number():

@@ -268,6 +268,11 @@ def sine_emlp(
     return replace(learner, predict=lambda state, x: elephant_curve(state.params, x, a, d))
 
 
+def sine_ridge(*, neurons: int, ridge: float, a: float, sigma_bias: float, d: int) -> Learner:
+    network = networks.emlp((1, neurons, 1), a=a, sigma_bias=sigma_bias, d=d)
+    return make_ridge_head(network, 1, ridge=ridge, regression=True)
+
+
 # Action values of DQN: `build(inputs, actions, ...)`. Only the normalised EMLP has more weights
 # than the MLP.
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.linalg import cho_factor, cho_solve
 from jaxtyping import Array, ArrayLike, Float
 from numpy.typing import NDArray
 
@@ -95,17 +96,18 @@ def solve_ridge(
             vmap_method="sequential",
         )  # fmt: skip
         return weights, penalty / unit
-    values, vectors = jnp.linalg.eigh(sums.products - jnp.outer(sums.sums, mean))
-    values, rotated = jnp.maximum(values, 0), vectors.T @ cross
-    lowest = RESOLVED * eps * values[-1]
-    if ridge is None:
-        grid = jnp.maximum(unit * 10 ** jnp.linspace(-6, 2, 65), lowest)
-        fit = lambda r: (rotated**2 / (values + r)[:, None]).sum(0)
-        volume = lambda r: jnp.log1p(values / r).sum()
-        evidence = jax.vmap(lambda r: _log_evidence(fit(r), volume(r), squares, n))(grid)
-        penalty = grid[jnp.argmax(evidence)]
-    else:
+    gram = sums.products - jnp.outer(sums.sums, mean)
+    if ridge is not None:
+        lowest = RESOLVED * eps * jnp.linalg.norm(gram)  # not below the largest eigenvalue
         penalty = jnp.maximum(ridge * unit, lowest)
+        return cho_solve(cho_factor(gram + penalty * jnp.eye(m)), cross), penalty / unit
+    values, vectors = jnp.linalg.eigh(gram)
+    values, rotated = jnp.maximum(values, 0), vectors.T @ cross
+    grid = jnp.maximum(unit * 10 ** jnp.linspace(-6, 2, 65), RESOLVED * eps * values[-1])
+    fit = lambda r: (rotated**2 / (values + r)[:, None]).sum(0)
+    volume = lambda r: jnp.log1p(values / r).sum()
+    evidence = jax.vmap(lambda r: _log_evidence(fit(r), volume(r), squares, n))(grid)
+    penalty = grid[jnp.argmax(evidence)]
     return vectors @ (rotated / (values + penalty)[:, None]), penalty / unit
 
 

@@ -52,7 +52,9 @@ class Text:
 def number(mean: float | None, se: float | None, digits: int) -> str:
     if mean is None:
         return "-"
-    return f"{mean:.{digits}f}" if se is None else f"{mean:.{digits}f} ± {se:.{digits}f}"
+    tiny = 0 < abs(mean) < 0.5 * 10**-digits
+    style = ".1e" if tiny else f".{digits}f"
+    return f"{mean:{style}}" if se is None else f"{mean:{style}} ± {se:{style}}"
 
 
 def ours(summary: Summary, metric: Metric) -> str:

@@ -19,8 +19,8 @@ where networks still improve on our inputs, whose variance is 1."""
 FEATURES: Axes = {"a": (0.32, 0.64, 1.28, 2.56, 5.12),
                   "sigma_bias": (0.16, 0.32, 0.64, 1.28, 2.56)}  # fmt: skip
 RATES: Axes = {"lr": (1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 3e-7, 1e-7), "E": (1, 2, 4)}
-TINY_RATES: Axes = {"lr": (1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 3e-7, 1e-7), "E": (1, 2, 4, 8)}
-"""The paper's grid, two larger rates, because tasks have four batches, and a smaller E."""
+TINY_RATES: Axes = {"lr": (3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 3e-7, 1e-7), "E": (1, 2, 4, 8)}
+"""The paper's grid, larger rates, because tasks have four batches, and a smaller E."""
 FLY: Axes = {"lr": (0.005, 0.01, 0.05, 0.2), "per_unit": (4, 8, 16, 32, 64, 128)}
 
 NOTES = (
@@ -78,13 +78,15 @@ def _table(
 
 def _cifar_width(
     neurons: int, papers: tuple[Paper, ...], passes: int, rates: Axes, elephant: Axes,
-    grid: Axes = RATES, shapes: Axes = SHAPES,
+    grid: Axes = RATES, shapes: Axes = SHAPES, fly: Axes | None = None, finalists: int = 3,
 ) -> list[Row]:  # fmt: skip
-    """The paper's four methods with this many units; `rates` and `elephant` are coarse grids."""
+    """The paper's four methods with this many units; `rates`, `elephant` and `fly` are coarse
+    grids."""
     mlp, sdmlp, flymodel, emlp = papers
     settings: Hyper = {"neurons": neurons, **_protocol(CIFAR_EMBEDDING, 125)}
     more: dict[str, Any] = {
-        "search": Search(1, coarse=True, finalists=3), "runs": 10 if neurons == 1000 else 5,
+        "search": Search(1, coarse=True, finalists=finalists),
+        "runs": 10 if neurons == 1000 else 5,
     }  # fmt: skip
     return [
         row("mlp", "MLP", settings, grid, coarse=rates, paper=mlp, **more),
@@ -95,7 +97,8 @@ def _cifar_width(
             coarse={"k": (10,), "lr": (0.05, 0.5), "switch": (5e4,)}, runs=1, evaluations=1,
             search=classes.COARSE if neurons == 1000 else None, paper=sdmlp,
         ),
-        row("flymodel", "FlyModel", settings, FLY, search=ONE, paper=flymodel),
+        row("flymodel", "FlyModel", settings, FLY, coarse=fly or {},
+            search=classes.COARSE if fly else ONE, paper=flymodel),
         row(
             "emlp", "EMLP", {**settings, "d": 4}, {**grid, **shapes},
             coarse=elephant, paper=emlp, **more,
@@ -133,13 +136,14 @@ def _cifar100() -> list[Row]:
     elephant: Axes = {"lr": (1e-3, 3e-4, 1e-4), "E": (1, 2, 4), "a": (0.32, 0.64, 1.28),
                       "sigma_bias": (0.32, 0.64, 1.28)}  # fmt: skip
     wide: Axes = {"lr": (1e-4, 3e-5, 1e-5, 3e-6), "E": (1, 2, 4)}
-    wide_elephant: Axes = {"lr": (3e-5, 1e-5), "E": (2, 4), "a": (0.32, 0.64),
-                           "sigma_bias": (2.56, 5.12, 10.24)}  # fmt: skip
+    wide_elephant: Axes = {"lr": (3e-5, 1e-5), "E": (2, 4), "a": (0.32,),
+                           "sigma_bias": (5.12, 10.24)}  # fmt: skip
+    wide_fly: Axes = {"lr": (0.01, 0.05), "per_unit": (64, 128)}
     narrow_papers: tuple[Paper, ...] = (0.157, 0.001), (0.39, None), (0.36, None), (0.391, 0.003)
     wide_papers: tuple[Paper, ...] = (0.425, 0.001), (0.43, None), (0.58, None), (0.449, 0.002)
     return [
         *_cifar_width(1000, narrow_papers, 20, rates, elephant, grid, more),
-        *_cifar_width(10000, wide_papers, 10, wide, wide_elephant, grid, more),
+        *_cifar_width(10000, wide_papers, 10, wide, wide_elephant, grid, more, wide_fly, 0),
     ]
 
 
@@ -154,15 +158,17 @@ def _tiny() -> Table:
         100_000: ((0.264, 0.002), (0.350, 0.002)),
     }
     # A run with 100,000 units takes minutes on two cores: few settings, transferred from 10,000.
+    # An update moves outputs by about the rate times the number of active units, which goes with
+    # the number of units over sigma_bias: with ten times the units, rates fall or biases spread.
     rates: dict[int, Axes] = {
-        10_000: {"lr": (1e-4, 3e-5, 1e-5), "E": (1, 2)},
-        100_000: {"lr": (3e-6, 1e-6), "E": (1,)},
+        10_000: {"lr": (3e-4, 1e-4, 3e-5), "E": (1,)},
+        100_000: {"lr": (1e-5, 3e-6), "E": (1,)},
     }
     shapes: dict[int, Axes] = {
-        10_000: {"lr": (3e-5, 1e-5), "a": (0.32,), "sigma_bias": (5.12, 10.24)},
-        100_000: {"lr": (1e-5,), "a": (0.32,), "sigma_bias": (20.48, 40.96)},
+        10_000: {"lr": (3e-4, 1e-4), "a": (0.32, 0.64, 1.28), "sigma_bias": (1.28, 2.56, 5.12)},
+        100_000: {"lr": (1e-4, 3e-5), "a": (0.64,), "sigma_bias": (5.12, 10.24)},
     }
-    grid: Axes = {**SHAPES, "sigma_bias": (*SHAPES["sigma_bias"], 20.48, 40.96)}
+    grid: Axes = {**SHAPES, "a": (*SHAPES["a"], 1.28)}
     rows = []
     for neurons, (mlp, emlp) in papers.items():
         settings: Hyper = {"neurons": neurons, **protocol}
@@ -173,10 +179,10 @@ def _tiny() -> Table:
             row("emlp", "EMLP", {**settings, "d": 4}, {**TINY_RATES, **grid},
                 coarse={**rates[neurons], **shapes[neurons]}, paper=emlp, **more),
         ]  # fmt: skip
-    rows += _references(protocol, {"a": (1.28, 2.56, 5.12), "sigma_bias": (0.64, 1.28, 2.56)})
+    rows += _references(protocol, {"a": (0.64, 2.56, 5.12), "sigma_bias": (0.64, 2.56)})
     rows += ridge.of_embeddings(protocol)
-    few: Axes = {"lr": (1e-4, 3e-5), "E": (1,)}
-    rows += _shuffled(rows, few, {"a": (0.32,), "sigma_bias": (5.12,)}, 1)
+    few: Axes = {"lr": (3e-4, 1e-4), "E": (1,)}
+    rows += _shuffled(rows, few, {"a": (0.64,), "sigma_bias": (1.28,)}, 1)
     return _table(
         "embedding-tiny-imagenet", "Tiny ImageNet", "Table 9", "tiny-imagenet", rows, protocol
     )

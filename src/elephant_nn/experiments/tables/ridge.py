@@ -9,7 +9,7 @@ from elephant_nn.runs.cells import Axes, Hyper
 
 SHAPES: Axes = {"a": (0.16, 0.32, 0.64, 1.28), "sigma_bias": (0.16, 0.32, 0.64, 1.28)}
 RELU: Axes = {"sigma_bias": (0.0, *SHAPES["sigma_bias"])}
-GAMMAS: Axes = {"gamma": (0.25, 0.5, 1.0, 2.0, 4.0)}
+GAMMAS: Axes = {"gamma": (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)}
 BELLS: Axes = {"a": (0.5, 1.0, 2.0), "centre": (1.0, 1.5, 2.0)}
 THRESHOLDS: Axes = {"threshold": (0.1, 0.25, 0.5, 1.0)}
 AT_END = 1e-9
