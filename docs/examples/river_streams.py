@@ -32,8 +32,10 @@ REGRESSORS = {
     "linear regression": lambda seed: (
         preprocessing.StandardScaler() | linear_model.LinearRegression()
     ),
-    "Hoeffding tree": lambda seed: tree.HoeffdingTreeRegressor(),
-    "adaptive random forest": lambda seed: forest.ARFRegressor(seed=seed),
+    "Hoeffding tree": lambda seed: preprocessing.StandardScaler() | tree.HoeffdingTreeRegressor(),
+    "adaptive random forest": lambda seed: (
+        preprocessing.StandardScaler() | forest.ARFRegressor(seed=seed)
+    ),
     "elephant": lambda seed: river.ElephantRegressor(seed=seed),
     "elephant, forgetting=0.999": lambda seed: river.ElephantRegressor(seed=seed, forgetting=0.999),
 }
