@@ -122,7 +122,8 @@ class GradientModel(StreamModel):
         """Pre-activations and values of the units."""
         self.ready()
         layer = self._params()[0]
-        z = self.scaling(x).astype(np.float32) @ layer["w"] + layer["b"]
+        # In float64, so that a prediction does not depend on the rows beside it.
+        z = self.scaling(x).astype(np.float64) @ layer["w"].astype(np.float64) + layer["b"]
         return z, bell(z.copy(), float(self.settings[0]), self.fixed.d)
 
     def grow(self, outputs: int) -> None:
