@@ -162,7 +162,7 @@ def _tiny() -> Table:
     # the number of units over sigma_bias: with ten times the units, rates fall or biases spread.
     rates: dict[int, Axes] = {
         10_000: {"lr": (3e-4, 1e-4, 3e-5), "E": (1,)},
-        100_000: {"lr": (1e-5, 3e-6), "E": (1,)},
+        100_000: {"lr": (1e-5, 3e-6, 1e-6), "E": (1,)},
     }
     shapes: dict[int, Axes] = {
         10_000: {"lr": (3e-4, 1e-4), "a": (0.32, 0.64, 1.28), "sigma_bias": (1.28, 2.56, 5.12)},
