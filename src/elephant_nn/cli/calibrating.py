@@ -1,15 +1,19 @@
 """The command `elephant calibrate`."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import numpy as np
 import tyro
 
 from elephant_nn.experiments.names import UsageError
 from elephant_nn.files import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Source = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE|NAME")]
 ROWS = 2000
@@ -38,6 +42,8 @@ def calibrate(
         seed: of the random units on which the rule is evaluated.
         format: text, or json.
     """
+    import numpy as np
+
     from elephant_nn.calibration import calibrate as suggest
 
     x, notes = _inputs(source, [name.strip() for name in drop.split(",") if name.strip()])
@@ -66,6 +72,8 @@ def calibrate(
 
 def _inputs(source: str, drop: list[str]) -> tuple[np.ndarray, list[str]]:
     """A sample of inputs, one per row, and what was done to them."""
+    import numpy as np
+
     path = Path(source)
     suffix = path.suffix.lower()
     if suffix in TABLES:
@@ -82,6 +90,8 @@ def _inputs(source: str, drop: list[str]) -> tuple[np.ndarray, list[str]]:
 
 def _spread(n: int) -> np.ndarray:
     """Rows at even distances, so that a file sorted by class shows all of them."""
+    import numpy as np
+
     return np.linspace(0, n - 1, min(n, ROWS)).astype(int) if n else np.arange(0)
 
 
@@ -92,6 +102,8 @@ def _dataset(source: str) -> np.ndarray:
 
 
 def _array(path: Path) -> np.ndarray:
+    import numpy as np
+
     try:
         found = np.load(path, allow_pickle=False)
         if isinstance(found, np.ndarray):
@@ -118,6 +130,7 @@ def _as_rows(path: Path, x: np.ndarray) -> np.ndarray:
 
 
 def _table(path: Path, drop: list[str]) -> tuple[np.ndarray, list[str]]:
+    import numpy as np
     import polars as pl
     import polars.selectors as cs
 
