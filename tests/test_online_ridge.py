@@ -76,6 +76,17 @@ def test_forgetting_is_a_weight_that_fades_with_every_sample():
     assert float(head.samples) == pytest.approx((1 - 0.9 ** len(H)) / 0.1)
 
 
+@pytest.mark.parametrize("forgetting", [1.0, 0.9])
+def test_single_rows_give_the_sums_of_all_rows(forgetting):
+    single, whole = (OnlineRidge(15, 2, forgetting=forgetting) for _ in range(2))
+    for i in range(75):
+        single.add(H[i : i + 1], Y[i : i + 1])
+    whole.add(H[:1], Y[:1])  # the first sample is the origin
+    whole.add(H[1:75], Y[1:75])
+    for ours, theirs in zip(single.arrays().values(), whole.arrays().values(), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-9)
+
+
 def test_standard_deviations_are_those_of_a_bayesian_linear_model():
     head = learned(pieces(50), ridge=0.1)
     solution, centred = head.solution(), H - H.mean(0)

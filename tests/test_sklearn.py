@@ -173,6 +173,26 @@ def test_learning_continues_from_a_file(tmp_path, head, samples):
             assert (model.predict_proba(X) == loaded.predict_proba(X)).all()
 
 
+def test_the_gradient_head_compiles_once_for_all_batch_sizes():
+    from elephant_nn.gradient_model import _update
+
+    model = clone(CLASSIFIER).set_params(head="gradient", n_units=17)
+    before = _update._cache_size()
+    for first, last in ((0, 120), (120, 121), (121, 128), (128, 141), (141, 150)):
+        model.partial_fit(X[ORDER[first:last]], NAMES[Y[ORDER[first:last]]])
+    assert _update._cache_size() - before == 2  # one for single samples, one for batches
+    assert model.score(X, NAMES[Y]) > 0.5
+
+
+def test_the_gradient_head_learns_from_a_stream_sorted_by_class():
+    x, y = load_digits(return_X_y=True)
+    model = ElephantClassifier(head="gradient", random_state=0)
+    order = np.argsort(y, kind="stable")
+    for rows in np.array_split(order, 60):
+        model.partial_fit(x[rows], y[rows])
+    assert model.score(x, y) > 0.5
+
+
 def test_wrong_files_are_refused(tmp_path):
     path = clone(CLASSIFIER).fit(X, Y).save(tmp_path / "model")
     with pytest.raises(StorageError, match="holds ElephantClassifier, expected ElephantRegressor"):
@@ -255,6 +275,30 @@ def test_warns_once_when_inputs_leave_the_range_of_the_first_samples():
     with pytest.warns(UserWarning, match="100% of the columns are now more than 10 deviations"):
         model.partial_fit(X + 1000, X[:, 0])
     model.partial_fit(X + 1000, X[:, 0])  # warnings are errors here
+
+
+def test_added_units_resolve_a_new_range_and_keep_the_old_one(tmp_path):
+    rng = np.random.default_rng(0)
+    old, new = rng.normal(size=(600, 2)), rng.normal(size=(600, 2)) + 1000
+    old_y, new_y = np.sin(2 * old[:, 0]) + old[:, 1], (new - 1000).prod(1)
+    plain, grown = (ElephantRegressor(200, random_state=0).fit(old, old_y) for _ in range(2))
+    grown.respread(new[:100], 50)
+    with pytest.warns(UserWarning, match=r"add units there with respread\(X\)"):
+        plain.partial_fit(new[:400], new_y[:400])
+    grown.partial_fit(new[:400], new_y[:400])
+    assert plain.score(new[400:], new_y[400:]) < 0.2
+    assert grown.score(new[400:], new_y[400:]) > 0.7
+    assert grown.score(old, old_y) > 0.95
+    loaded = ElephantRegressor.load(grown.save(tmp_path / "model"))
+    for each in (grown, loaded):
+        each.respread(-1e5 + new[:100], 20).partial_fit(new[400:], new_y[400:])
+    assert (loaded.predict(old) == grown.predict(old)).all()
+    with pytest.raises(ValueError, match="only 0 of 50 units would respond to them alone"):
+        grown.respread(old)
+    with pytest.raises(ValueError, match="learned its first samples"):
+        ElephantRegressor(20).partial_fit(old[:9], old_y[:9]).respread(new)
+    with pytest.raises(ValueError, match='respread needs head="ridge"'):
+        ElephantRegressor(20, head="gradient").fit(old, old_y).respread(new)
 
 
 def test_float32_stays_float32():

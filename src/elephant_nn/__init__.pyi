@@ -1,3 +1,7 @@
+from elephant_nn.calibration import (
+    Calibration as Calibration,
+    calibrate as calibrate,
+)
 from elephant_nn.checking import (
     check_learner as check_learner,
 )
@@ -7,6 +11,13 @@ from elephant_nn.data.dataset import (
 from elephant_nn.data.loading import (
     from_arrays as from_arrays,
     load as load,
+)
+from elephant_nn.data_checks import (
+    Check as Check,
+)
+from elephant_nn.diagnosis import (
+    Diagnosis as Diagnosis,
+    diagnose as diagnose,
 )
 from elephant_nn.editing import (
     EditReport as EditReport,

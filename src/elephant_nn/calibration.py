@@ -1,4 +1,4 @@
-"""Choose the width of the bells and the spread of the biases from a sample of inputs.
+"""Choose the width of the bells, the spread of the biases and a rate from a sample of inputs.
 
 NumPy only: estimators and other frameworks use it without JAX.
 """
@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike
 
 Head = Literal["gradient", "ridge"]
 
-QUANTILES: dict[str, float] = {"gradient": 1 / 3, "ridge": 0.9}
+QUANTILES: dict[str, float] = {"gradient": 0.3, "ridge": 0.9}
 """By head: the share of differences of pre-activations that are below `a`."""
-UNITS_PER_ROOT = 3.0
+UNITS_PER_ROOT = 4.5
 """With a gradient learner, this times the square root of the width is how many units respond."""
+STEP = 0.0075
+"""How far, relative to `a`, the largest possible step of an adaptive optimiser moves a unit."""
 
 _PAIRS, _UNITS, _ROWS, _MEASURED_UNITS = 1000, 200, 300, 2000
 
@@ -27,6 +29,7 @@ class Calibration:
     Attributes:
         a: half width of the bells.
         sigma_bias: spread of the biases.
+        lr: a first learning rate for RMSProp or Adam; None for a ridge head, which has none.
         active: mean share of the units that respond to an input, with values above 1/2.
         overlap: mean cosine similarity between the features of two inputs.
         neurons: units of the layer.
@@ -36,6 +39,7 @@ class Calibration:
 
     a: float
     sigma_bias: float
+    lr: float | None
     active: float
     overlap: float
     neurons: int
@@ -43,8 +47,9 @@ class Calibration:
     head: Head
 
     def __str__(self) -> str:
+        rate = "" if self.lr is None else f", lr={self.lr:.1g}"
         return (
-            f"a={self.a:.3g}, sigma_bias={self.sigma_bias:.3g}: {self.neurons:,} units, "
+            f"a={self.a:.3g}, sigma_bias={self.sigma_bias:.3g}{rate}: {self.neurons:,} units, "
             f"d={self.d:g}, {self.head} head\n"
             f"{self.active:.1%} of the units respond to an input; features of two inputs have a "
             f"cosine similarity of {self.overlap:.2f}"
@@ -54,33 +59,35 @@ class Calibration:
 def calibrate(
     x: ArrayLike, neurons: int = 1000, *, d: float = 4, seed: int = 0, head: Head = "gradient"
 ) -> Calibration:
-    r"""Suggest `a` and `sigma_bias` of an elephant layer from a sample of its inputs.
+    r"""Suggest `a`, `sigma_bias` and a learning rate from a sample of a layer's inputs.
 
     `a` is a quantile of $|w \cdot (x - y)|$, the difference of a unit's pre-activations between
-    two inputs: a third of all differences are below it for a gradient learner, nine tenths for a
-    ridge head. Narrow bells keep what one sample changes away from the others; a ridge head forgets
-    nothing, so it can have wide, smooth bells.
+    two inputs: 0.3 of all differences are below it for a gradient learner, 0.9 for a ridge head.
+    Narrow bells keep what one sample changes away from the others; a ridge head forgets nothing,
+    so it can have wide, smooth bells.
 
-    `sigma_bias` is $a \sqrt{m/27}$ for m units and a gradient learner, so that about $3 \sqrt{m}$
-    of them respond to an input, and `a` for a ridge head.
+    `sigma_bias` is $a \sqrt{m/60.75}$ for m units and a gradient learner, so that about
+    $4.5 \sqrt{m}$ of them respond to an input, and `a` for a ridge head.
+
+    `lr` is $0.0075\,a / (1 + \|x\|_1)$, with the mean of the norm: RMSProp and Adam move a weight
+    by about the rate, so a step moves a pre-activation by at most 0.0075 a. A search begins there.
 
     Args:
         x: a sample of inputs exactly as the network sees them, one per row: a few hundred that
             show all that is to come. No labels.
         neurons: units of the layer, whose weights are from U(+-1/sqrt(inputs)).
         d: sharpness of the bells. The rule does not depend on it, `overlap` does.
-        seed: of the pairs and the units on which the rule is measured.
+        seed: of the pairs and the units on which the rule is evaluated.
         head: "gradient" for a network trained by gradient steps, "ridge" for a ridge head.
-
-    There is no rule for the learning rate: the best ones differ by a factor of 100 between streams
-    with similar inputs.
     """
     rows = _checked(x, neurons, d, head)
     generator = np.random.default_rng(seed)
     a = _width(rows, QUANTILES[head], generator)
     sigma_bias = a * math.sqrt(neurons / 3) / UNITS_PER_ROOT if head == "gradient" else a
     active, overlap = _responses(rows, a, sigma_bias, neurons, d, generator)
-    return Calibration(a, sigma_bias, active, overlap, neurons, float(d), head)
+    norm = float(np.abs(rows.astype(float)).sum(1).mean())
+    lr = STEP * a / (1 + norm) if head == "gradient" else None
+    return Calibration(a, sigma_bias, lr, active, overlap, neurons, float(d), head)
 
 
 def _checked(x: ArrayLike, neurons: int, d: float, head: str) -> np.ndarray:

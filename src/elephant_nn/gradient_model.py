@@ -12,13 +12,11 @@ from jaxtyping import Array
 from numpy.typing import NDArray
 
 from elephant_nn.calibration import calibrate
-from elephant_nn.hidden import Floats, StreamModel, bell, blocks
+from elephant_nn.hidden import Floats, bell
 from elephant_nn.learners.gradient import gradient
 from elephant_nn.learners.learner import Learner
 from elephant_nn.nn.networks import emlp
-
-RATE = 3e-4
-"""The default learning rate."""
+from elephant_nn.stream_model import StreamModel, blocks
 
 
 class Fixed(NamedTuple):
@@ -38,6 +36,8 @@ class GradientModel(StreamModel):
 
     Where a, sigma_bias and the learning rate are None, the first samples decide. Batches are padded
     with samples of weight 0, and outputs to a power of two, so that few programs are compiled.
+    Outputs without a label yet learn to be small: a softmax over the labels so far would learn
+    nothing from a first class, and forget more of the others.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class GradientModel(StreamModel):
                 f'optimizer must be the name of an optimiser of optax, such as "adam", got '
                 f"{optimizer!r}"
             )
-        room = outputs if regression else _power_of_two(outputs)
+        room = outputs if regression else _room(outputs)
         self.fixed = Fixed(inputs, units, room, float(d), optimizer, updates, regression)
         self.given = (a, sigma_bias, learning_rate)
         self.batch_size, self.seed = batch_size, seed
@@ -92,7 +92,8 @@ class GradientModel(StreamModel):
         if len(x) < 2 or not np.ptp(x, axis=0).any():  # as of inputs with mean 0 and variance 1
             x = np.array([[-1.0], [1.0]]) * np.ones(x.shape[1])
         found = calibrate(x, self.fixed.units, d=self.fixed.d)
-        return found.a, found.sigma_bias, RATE
+        assert found.lr is not None
+        return found.a, found.sigma_bias, found.lr
 
     def learn(self, x: Floats, y: Floats, weight: Floats) -> None:
         self.seen = self.seen + weight @ y
@@ -100,11 +101,10 @@ class GradientModel(StreamModel):
         y = np.pad(y, ((0, 0), (0, self.fixed.outputs - y.shape[1])))
         targets = np.column_stack([y, weight]).astype(np.float32)
         size = 1 if len(x) == 1 else self.batch_size
-        active = np.arange(self.fixed.outputs) < len(self.seen)
         for first in range(0, len(x), size):
             rows = slice(first, first + size)
             batch = _padded(x[rows], size), _padded(targets[rows], size)
-            self.state = _update(self.state, self.settings, active, batch, fixed=self.fixed)
+            self.state = _update(self.state, self.settings, batch, fixed=self.fixed)
 
     def scores(self, x: Floats) -> NDArray[np.float64]:
         self.ready()
@@ -122,7 +122,8 @@ class GradientModel(StreamModel):
         """Pre-activations and values of the units."""
         self.ready()
         layer = self._params()[0]
-        z = self.scaling(x).astype(np.float32) @ layer["w"] + layer["b"]
+        # In float64, so that a prediction does not depend on the rows beside it.
+        z = self.scaling(x).astype(np.float64) @ layer["w"].astype(np.float64) + layer["b"]
         return z, bell(z.copy(), float(self.settings[0]), self.fixed.d)
 
     def grow(self, outputs: int) -> None:
@@ -132,7 +133,7 @@ class GradientModel(StreamModel):
         self.middle, self.spread = np.pad(self.middle, (0, more)), np.ones(outputs)
         if outputs <= self.fixed.outputs:
             return
-        old, self.fixed = self.fixed, self.fixed._replace(outputs=_power_of_two(outputs))
+        old, self.fixed = self.fixed, self.fixed._replace(outputs=_room(outputs))
         if self.state:
             fresh = _init(self.seed, self.settings, self.fixed)
             widened = zip(jax.tree.leaves(fresh), self.state, strict=True)
@@ -164,8 +165,8 @@ class GradientModel(StreamModel):
         return jax.tree.map(np.asarray, state.params)
 
 
-def _power_of_two(n: int) -> int:
-    return 1 << max(n - 1, 1).bit_length()
+def _room(labels: int) -> int:
+    return max(16, 1 << (labels - 1).bit_length())
 
 
 def _padded(part: Floats, size: int) -> Floats:
@@ -179,7 +180,7 @@ def _with_columns(new: Array, old: Any, columns: int) -> Any:
     return jnp.asarray(new).at[:, :columns].set(old)
 
 
-def _learner(settings: Array, active: Array, fixed: Fixed) -> Learner:
+def _learner(settings: Array, fixed: Fixed) -> Learner:
     a, sigma_bias, rate = settings
     sizes = (fixed.inputs, fixed.units, fixed.outputs)
     network = emlp(sizes, a=a, sigma_bias=sigma_bias, d=fixed.d)
@@ -191,7 +192,7 @@ def _learner(settings: Array, active: Array, fixed: Fixed) -> Learner:
         if fixed.regression:
             each = jnp.sum((out - y) ** 2, 1)
         else:
-            each = optax.softmax_cross_entropy(jnp.where(active, out, -1e9), y)
+            each = optax.softmax_cross_entropy(out, y)
         return jnp.sum(weight * each) / jnp.maximum(jnp.sum(weight), 1e-30)
 
     return gradient(network, optimiser, loss, updates=fixed.updates)
@@ -199,14 +200,14 @@ def _learner(settings: Array, active: Array, fixed: Fixed) -> Learner:
 
 @partial(jax.jit, static_argnames="fixed")
 def _init(seed: int, settings: Array, fixed: Fixed) -> Any:
-    learner = _learner(settings, jnp.ones(fixed.outputs, bool), fixed)
+    learner = _learner(settings, fixed)
     return learner.init(jax.random.key(seed), jnp.zeros((1, fixed.inputs)))
 
 
 @partial(jax.jit, static_argnames="fixed")
 def _update(
-    leaves: list[Any], settings: Array, active: Array, batch: tuple[Array, Array], fixed: Fixed
+    leaves: list[Any], settings: Array, batch: tuple[Array, Array], fixed: Fixed
 ) -> list[Array]:
-    learner = _learner(settings, active, fixed)
+    learner = _learner(settings, fixed)
     structure = jax.tree.structure(jax.eval_shape(lambda: _init(0, settings, fixed)))
     return jax.tree.leaves(learner.update(jax.tree.unflatten(structure, leaves), batch))

@@ -20,6 +20,8 @@ EXACT = 2500
 """Up to this many features the evidence is evaluated on a fine grid, after one decomposition."""
 RESOLVED = 32
 """A ridge of this many times the rounding error of the largest eigenvalue stays above it."""
+PENDING = 32
+"""Rows whose products are added at once: adding one row costs almost as much as adding these."""
 ARRAYS = ("origin", "samples", "sums", "products", "targets", "squares", "cross")
 
 
@@ -80,6 +82,8 @@ class OnlineRidge:
         self.products = np.zeros((features, features), order="F")  # the lower triangle is used
         self.targets, self.squares = np.zeros(outputs), np.zeros(outputs)
         self.cross = np.zeros((features, outputs))
+        self._pending: list[Numbers] = []  # rows that are not in the products yet
+        self._fade = 1.0  # of the products since then
         self._solution: RidgeSolution | None = None
         self._factor: Factor | None = None
 
@@ -107,9 +111,11 @@ class OnlineRidge:
         root = h if wh is h else np.sqrt(w)[:, None] * h
         self.samples = fade * self.samples + w.sum()
         self.sums = fade * self.sums + wh.sum(0)
-        self.products = dsyrk(
-            1.0, root.T, beta=fade, c=self.products, lower=1, overwrite_c=1
-        )  # fmt: skip
+        if fade < 1:
+            self._fade, self._pending = fade * self._fade, [fade**0.5 * r for r in self._pending]
+        self._pending.append(root)
+        if sum(map(len, self._pending)) >= PENDING:
+            self._flush()
         self.targets = fade * self.targets + wy.sum(0)
         self.squares = fade * self.squares + (wy * y).sum(0)
         self.cross = fade * self.cross + h.T @ wy
@@ -117,7 +123,7 @@ class OnlineRidge:
 
     def grow(self, features: int, outputs: int) -> None:
         """Make room for features and outputs that were 0 in all samples so far."""
-        (m, k), old = self.cross.shape, self.arrays()
+        m, k = self.cross.shape
         if features < m or outputs < k:
             raise ValueError(
                 f"OnlineRidge: {m} features and {k} outputs cannot shrink to {features}, {outputs}"
@@ -129,8 +135,9 @@ class OnlineRidge:
         self.targets, self.squares = np.pad(self.targets, (0, new)), np.pad(self.squares, (0, new))
         self.cross = np.pad(self.cross, ((0, more), (0, new)))
         if more:
-            self.products = np.zeros((features, features), order="F")
-            self.products[:m, :m] = old["products"]
+            self._flush()
+            old, self.products = self.products, np.zeros((features, features), order="F")
+            self.products[:m, :m] = old
         self._solution = self._factor = None
 
     def solution(self) -> RidgeSolution:
@@ -150,23 +157,36 @@ class OnlineRidge:
 
     def arrays(self) -> dict[str, Numbers]:
         """The sums, by name: the whole state besides the settings."""
+        self._flush()
         return {name: getattr(self, name) for name in ARRAYS}
 
     def load(self, arrays: Mapping[str, ArrayLike]) -> "OnlineRidge":
         """Continue from sums that `arrays` gave."""
         for name in ARRAYS:
             setattr(self, name, np.array(arrays[name], float, order="F"))
+        self._pending, self._fade = [], 1.0
         self._solution = self._factor = None
         return self
 
     def __getstate__(self) -> dict[str, object]:
+        self._flush()
         return {**self.__dict__, "_solution": None, "_factor": None}
 
     @property
     def _total(self) -> float:
         return max(float(self.samples), 1e-300)
 
+    def _flush(self) -> None:
+        """Add pending rows to the products."""
+        if self._pending:
+            rows = np.concatenate(self._pending)
+            self.products = dsyrk(
+                1.0, rows.T, beta=self._fade, c=self.products, lower=1, overwrite_c=1
+            )  # fmt: skip
+            self._pending, self._fade = [], 1.0
+
     def _centred_products(self) -> Numbers:
+        self._flush()
         return dsyrk(-1 / self._total, self.sums[:, None], beta=1.0, c=self.products, lower=1)
 
     def _solve(self) -> RidgeSolution:

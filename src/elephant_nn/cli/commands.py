@@ -19,6 +19,7 @@ from elephant_nn.cli.arguments import (
     selected,
 )
 from elephant_nn.cli.bench import bench
+from elephant_nn.cli.calibrating import calibrate
 from elephant_nn.cli.data import data
 from elephant_nn.cli.playing import play
 from elephant_nn.experiments.names import UsageError, known
@@ -254,5 +255,6 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "play": play,
     "report": report,
     "data": data,
+    "calibrate": calibrate,
     "bench": bench,
 }
