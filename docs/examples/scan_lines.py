@@ -57,7 +57,9 @@ METHODS = {
         "lr": (1e-4, 3e-5, 1e-5, 3e-6), "a": (0.02, 0.04, 0.08), "sigma_bias": (0.25, 0.5),
         "updates": (1, 10),
     }),
-    "ridge head, elephant": (ridge, {"a": (0.02, 0.04, 0.08), "sigma_bias": (0.06, 0.12, 0.25, 0.5)}),
+    "ridge head, elephant": (ridge, {
+        "a": (0.02, 0.04, 0.08), "sigma_bias": (0.06, 0.12, 0.25, 0.5),
+    }),
 }  # fmt: skip
 
 
