@@ -46,7 +46,7 @@ _EMLP = Row(
 _RIDGE = Row(
     "ridge-head", "ridge head, elephant", f"{METHODS}:sine_ridge",
     {"d": 8, "neurons": 1000, "ridge": 1e-4},
-    grid={"a": (0.08, 0.16, 0.32, 0.64), "sigma_bias": (0.32, 0.64, 1.28, 2.56)},
+    grid={"a": (0.08, 0.32), "sigma_bias": (0.32, 1.28)},
     search=Search(seeds=1), line=("black", "--"), drawn=False, runs=5,
 )  # fmt: skip
 
