@@ -1,3 +1,5 @@
+from pathlib import Path
+
 from beartype import BeartypeConf, beartype
 
 # Checks annotations at run time; whole numbers are floats too, as PEP 484 has it.
@@ -13,6 +15,10 @@ QUICK_TO_COMPILE = (
 def name_of(value):
     """A test id for a parameter that is the same in every process."""
     return getattr(value, "name", None) or getattr(value, "__name__", None)
+
+
+def children_of(pid):
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 INCOMPLETE = {
