@@ -30,22 +30,33 @@ class Executor(Protocol):
     """Takes shards one by one and yields them in any order, each with its rows or its failure.
 
     Learned parameters of shards that keep them are in the folder beside `scratch` when the shard is
-    yielded.
+    yielded. `reads_data_here` says whether this machine's data sets are needed.
     """
+
+    @property
+    def reads_data_here(self) -> bool: ...
 
     def run(
         self, shards: Iterable[Shard], scratch: Path, checkpoint_seconds: float, waiting: Waiting
     ) -> Iterator[tuple[Shard, Result]]: ...
 
+    def announce(self, table: str, done: float, total: int) -> None:
+        """Tell whoever watches the executor how many runs of a table are done."""
+
 
 class ThisProcess:
     """One shard after another, here."""
+
+    reads_data_here = True
 
     def run(
         self, shards: Iterable[Shard], scratch: Path, checkpoint_seconds: float, waiting: Waiting
     ) -> Iterator[tuple[Shard, Result]]:
         for shard in shards:
             yield shard, attempt(shard, scratch, checkpoint_seconds)
+
+    def announce(self, table: str, done: float, total: int) -> None:
+        pass
 
 
 @dataclass(frozen=True)
@@ -58,6 +69,7 @@ class LocalProcesses:
 
     workers: int
     threads: int
+    reads_data_here = True
 
     def run(
         self, shards: Iterable[Shard], scratch: Path, checkpoint_seconds: float, waiting: Waiting
@@ -90,6 +102,9 @@ class LocalProcesses:
             for worker in (*idle, *busy):
                 worker.stop()
 
+    def announce(self, table: str, done: float, total: int) -> None:
+        pass
+
 
 def partly(shard: Shard, scratch: Path) -> float:
     """How much of a running shard is done, in runs."""
@@ -104,6 +119,10 @@ def attempt(shard: Shard, scratch: Path, checkpoint_seconds: float) -> Result:
         return run_shard(shard, scratch, checkpoint_seconds)
     except Exception as error:
         # A sweep goes on without a shard that fails, whatever the reason; the reason is reported.
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{Path(last.filename).name}:{last.lineno}"
-        return Failure(f"{type(error).__name__}: {error} ({where})")
+        return Failure(reason_of(error))
+
+
+def reason_of(error: Exception) -> str:
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(last.filename).name}:{last.lineno}"
+    return f"{type(error).__name__}: {error} ({where})"

@@ -58,8 +58,8 @@ class Work:
     @property
     def code(self) -> str:
         """A hash of what a checkpoint depends on besides its cells."""
-        parts = (self.problem, self.build, self.evaluations, self.source, machine()["versions"])
-        return digest(*parts)
+        names = (Path(self.problem).name, Path(self.build).name)  # of a file wherever it is
+        return digest(*names, self.evaluations, self.source, machine()["versions"])
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,264 @@
+"""The executor that sends shards to a Dask cluster, and what it does when something there fails."""
+
+from __future__ import annotations
+
+import math
+import queue
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from distributed import Client, Future, KilledWorker
+
+from elephant_nn.files import ClusterError, write_whole
+from elephant_nn.runs.answers import Answer, Died, Done, Failed, NeedsData, NeedsMemory, Unfit
+from elephant_nn.runs.description import describe
+from elephant_nn.runs.executors import Failure, Result, Waiting
+from elephant_nn.runs.remote import MEMORY, SHARDS, TOPIC, overview, take_part
+from elephant_nn.runs.sending import send_data
+from elephant_nn.runs.shard import Shard
+
+DEATHS = 3
+"""A shard whose worker has died this often is reported as failed."""
+REFRESH_SECONDS = 1.0
+Notice = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class DaskCluster:
+    """The workers of a Dask cluster.
+
+    Args:
+        checkpoints: a folder that all workers share; default: each worker's own scratch.
+        send: whether data sets are sent from here, instead of fetched by each worker.
+    """
+
+    client: Client
+    checkpoints: str = ""
+    send: bool = False
+    reads_data_here: bool = False
+    notice: Notice = lambda text: None
+
+    def run(
+        self, shards: Iterable[Shard], scratch: Path, checkpoint_seconds: float, waiting: Waiting
+    ) -> Iterator[tuple[Shard, Result]]:
+        options = {
+            "checkpoints": self.checkpoints, "send_data": self.send,
+            "checkpoint_seconds": checkpoint_seconds,
+        }  # fmt: skip
+        dispatch = Dispatch(self, iter(shards), scratch.parent, options)
+        self.client.subscribe_topic(TOPIC, lambda event: dispatch.events.put(event[1]))
+        try:
+            yield from dispatch.results(waiting)
+        finally:
+            if self.client.status == "running":
+                self.client.unsubscribe_topic(TOPIC)
+                self.client.cancel([flight.future for flight in dispatch.flying.values()])
+
+    def announce(self, table: str, done: float, total: int) -> None:
+        if self.client.status == "running":
+            said = {"table": table, "done": done, "total": total, "time": time.time()}
+            self.client.log_event(TOPIC, {"kind": "command", "client": self.client.id, **said})
+
+
+@dataclass
+class Flight:
+    """A shard that is with the cluster."""
+
+    shard: Shard
+    future: Future[Any]
+    worker: str = ""
+    starts: int = 0
+    fraction: float = 0.0
+
+
+@dataclass
+class Dispatch:
+    """The state of one call of `DaskCluster.run`."""
+
+    cluster: DaskCluster
+    source: Iterator[Shard]
+    folder: Path
+    options: dict[str, Any]
+    flying: dict[str, Flight] = field(default_factory=dict)
+    again: list[Shard] = field(default_factory=list)
+    failed: list[tuple[Shard, Failure]] = field(default_factory=list)
+    deaths: dict[str, int] = field(default_factory=dict)
+    needs: dict[str, int] = field(default_factory=dict)
+    unfit: dict[str, str] = field(default_factory=dict)
+    ready: dict[str, float] = field(default_factory=dict)
+    events: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
+    refreshed: float = -math.inf
+    lonely: bool = False
+    there: list[str] = field(default_factory=list)
+
+    def results(self, waiting: Waiting) -> Iterator[tuple[Shard, Result]]:
+        while True:
+            self.refresh()
+            # One more per worker than it runs, so that it need not wait for the next.
+            while len(self.flying) < 2 * len(self.ready) and (shard := self.take()):
+                self.submit(shard)
+            yield from self.drain_failed()
+            if not self.flying and not self.wait_for_workers():
+                return
+            try:
+                event = self.events.get(timeout=0.5)
+            except queue.Empty:
+                event = {"kind": "nothing"}
+            while event is not None:
+                if event["kind"] == "done":
+                    yield from self.landed(event["key"])
+                else:
+                    self.told(event)
+                event = None if self.events.empty() else self.events.get()
+            yield from self.drain_failed()
+            waiting(sum(f.fraction * len(f.shard.cells) for f in self.flying.values()))
+
+    def take(self) -> Shard | None:
+        return self.again.pop() if self.again else next(self.source, None)
+
+    def drain_failed(self) -> Iterator[tuple[Shard, Result]]:
+        while self.failed:
+            yield self.failed.pop()
+
+    def wait_for_workers(self) -> bool:
+        """Whether there is more to do; says so once if there is nobody to do it."""
+        if self.ready:
+            return bool(self.again)
+        shard = self.take()
+        if shard is None:
+            return False
+        self.again.append(shard)
+        if self.unfit and set(self.unfit) >= set(self.there):
+            reasons = "; ".join(f"{worker}: {why}" for worker, why in self.unfit.items())
+            raise ClusterError(f"no worker can go on ({reasons}); finished runs are stored")
+        if not self.lonely:
+            self.cluster.notice("waiting for workers")
+        self.lonely = True
+        return True
+
+    def refresh(self) -> None:
+        """Ask the scheduler, once per second, who takes shards."""
+        if time.monotonic() - self.refreshed < REFRESH_SECONDS and self.running():
+            return
+        try:
+            there = self.cluster.client.run_on_scheduler(overview)["workers"]
+        except (OSError, TimeoutError, RuntimeError) as error:
+            raise self.lost() from error
+        self.there = list(there)
+        self.ready = {address: w["memory"] for address, w in there.items() if w["takes"]}
+        self.refreshed = time.monotonic()
+
+    def running(self) -> bool:
+        if self.cluster.client.status != "running":
+            raise self.lost()
+        return True
+
+    def lost(self) -> ClusterError:
+        return ClusterError(
+            "the connection to the scheduler is lost; finished runs are stored, and the same "
+            "command continues from here when there is a scheduler"
+        )
+
+    def submit(self, shard: Shard) -> None:
+        key = f"{shard.cells[0].experiment}-{uuid4().hex}"
+        needed = self.needs.get(self.group(shard), 0)
+        resources = {SHARDS: 1, **({MEMORY: needed} if needed else {})}
+        future = self.cluster.client.submit(
+            take_part, describe(shard), self.options, key=key, resources=resources, retries=0
+        )
+        self.flying[key] = Flight(shard, future)
+        future.add_done_callback(lambda _: self.events.put({"kind": "done", "key": key}))
+
+    def group(self, shard: Shard) -> str:
+        return shard.work.group(shard.cells[0])
+
+    def told(self, event: dict[str, Any]) -> None:
+        """Something that workers say."""
+        flight = self.flying.get(event.get("key", ""))
+        if event["kind"] == "ready":  # the scheduler does not look again at tasks that wait
+            self.unfit.pop(event["worker"], None)
+            self.reassign()
+        elif event["kind"] == "unfit":
+            self.dismiss(event["worker"], event["reason"])
+        elif event["kind"] == "start" and flight:
+            flight.worker, flight.starts = event["worker"], flight.starts + 1
+            if flight.starts > 1 and self.died(flight.shard, "the worker was lost"):
+                self.flying.pop(event["key"]).future.cancel()
+        elif event["kind"] == "progress" and flight:
+            flight.fraction = event["fraction"]
+
+    def dismiss(self, worker: str, reason: str) -> None:
+        if worker not in self.unfit:
+            self.cluster.notice(f"worker {worker} takes no more shards: {reason}")
+        self.unfit[worker] = reason
+        self.ready.pop(worker, None)
+        self.reassign()
+
+    def reassign(self) -> None:
+        """Submit shards that have not started once more: the workers have changed."""
+        self.refreshed = -math.inf
+        for key in [key for key, flight in self.flying.items() if not flight.starts]:
+            flight = self.flying.pop(key)
+            flight.future.cancel()
+            self.again.append(flight.shard)
+
+    def died(self, shard: Shard, how: str) -> bool:
+        """Count a death; True if it was the last one allowed, and the shard is given up."""
+        self.deaths[shard.id] = self.deaths.get(shard.id, 0) + 1
+        if self.deaths[shard.id] < DEATHS:
+            return False
+        self.failed.append((shard, Failure(f"its worker died three times ({how})")))
+        return True
+
+    def landed(self, key: str) -> Iterator[tuple[Shard, Result]]:
+        """A future is done: its answer, or what became of it."""
+        flight = self.flying.pop(key, None)
+        if flight is None:  # taken back
+            return
+        self.running()
+        shard = flight.shard
+        try:
+            answer: Answer | None = flight.future.result()
+        except KilledWorker:
+            yield shard, Failure("its worker died three times (the worker was lost)")
+            return
+        except Exception as error:
+            self.running()
+            yield shard, Failure(f"{type(error).__name__}: {error}")
+            return
+        match answer:
+            case Done(rows, learned):
+                for name, content in learned.items():
+                    write_whole(self.folder / "learned" / name, content)
+                yield shard, rows
+                return
+            case Failed(reason):
+                yield shard, Failure(reason)
+                return
+            case Died(how):
+                if self.died(shard, how):
+                    return
+            case Unfit(reason):
+                self.dismiss(flight.worker, reason)
+            case NeedsMemory(size):
+                if size > max(self.ready.values(), default=math.inf):
+                    most = max(self.ready.values()) / 1e9
+                    yield (
+                        shard,
+                        Failure(
+                            f"it needs about {size / 1e9:.1f} GB, and no worker has more than "
+                            f"{most:.1f} GB; start one with more memory"
+                        ),
+                    )
+                    return
+                self.needs[self.group(shard)] = size
+            case NeedsData(name, embedding):
+                try:
+                    send_data(self.cluster.client, flight.worker, name, embedding)
+                except OSError as error:
+                    self.dismiss(flight.worker, f"{name} cannot be sent: {error}")
+        self.again.append(shard)
