@@ -102,8 +102,10 @@ class Dispatch:
             while len(self.flying) < 2 * len(self.ready) and (shard := self.take()):
                 self.submit(shard)
             yield from self.drain_failed()
-            if not self.flying and not self.wait_for_workers():
+            if not self.flying and not self.more():
                 return
+            if not self.ready:
+                self.nobody()
             try:
                 event = self.events.get(timeout=0.5)
             except queue.Empty:
@@ -124,21 +126,20 @@ class Dispatch:
         while self.failed:
             yield self.failed.pop()
 
-    def wait_for_workers(self) -> bool:
-        """Whether there is more to do; says so once if there is nobody to do it."""
-        if self.ready:
-            return bool(self.again)
+    def more(self) -> bool:
+        """Whether there are shards that are not with the cluster."""
         shard = self.take()
-        if shard is None:
-            return False
-        self.again.append(shard)
+        self.again += [shard] if shard else []
+        return shard is not None
+
+    def nobody(self) -> None:
+        """No worker takes shards: wait for some, unless all there are have given up."""
         if self.unfit and set(self.unfit) >= set(self.there):
             reasons = "; ".join(f"{worker}: {why}" for worker, why in self.unfit.items())
             raise ClusterError(f"no worker can go on ({reasons}); finished runs are stored")
         if not self.lonely:
             self.cluster.notice("waiting for workers")
         self.lonely = True
-        return True
 
     def refresh(self) -> None:
         """Ask the scheduler, once per second, who takes shards."""
@@ -149,8 +150,15 @@ class Dispatch:
         except (OSError, TimeoutError, RuntimeError) as error:
             raise self.lost() from error
         self.there = list(there)
-        self.ready = {address: w["memory"] for address, w in there.items() if w["takes"]}
+        ready = {address: w["memory"] for address, w in there.items() if w["takes"]}
+        new, self.ready = ready.keys() - self.ready.keys(), ready
         self.refreshed = time.monotonic()
+        for key in [key for key, f in self.flying.items() if f.worker not in ("", *self.there)]:
+            shard = self.take_back(key)
+            if not self.died(shard, "the worker was lost"):
+                self.again.append(shard)
+        if new:  # the scheduler does not look again at tasks that no worker could take
+            self.reassign()
 
     def running(self) -> bool:
         if self.cluster.client.status != "running":
@@ -179,15 +187,12 @@ class Dispatch:
     def told(self, event: dict[str, Any]) -> None:
         """Something that workers say."""
         flight = self.flying.get(event.get("key", ""))
-        if event["kind"] == "ready":  # the scheduler does not look again at tasks that wait
-            self.unfit.pop(event["worker"], None)
-            self.reassign()
-        elif event["kind"] == "unfit":
+        if event["kind"] == "unfit":
             self.dismiss(event["worker"], event["reason"])
         elif event["kind"] == "start" and flight:
             flight.worker, flight.starts = event["worker"], flight.starts + 1
             if flight.starts > 1 and self.died(flight.shard, "the worker was lost"):
-                self.flying.pop(event["key"]).future.cancel()
+                self.take_back(event["key"])
         elif event["kind"] == "progress" and flight:
             flight.fraction = event["fraction"]
 
@@ -200,11 +205,13 @@ class Dispatch:
 
     def reassign(self) -> None:
         """Submit shards that have not started once more: the workers have changed."""
-        self.refreshed = -math.inf
         for key in [key for key, flight in self.flying.items() if not flight.starts]:
-            flight = self.flying.pop(key)
-            flight.future.cancel()
-            self.again.append(flight.shard)
+            self.again.append(self.take_back(key))
+
+    def take_back(self, key: str) -> Shard:
+        flight = self.flying.pop(key)
+        flight.future.cancel()
+        return flight.shard
 
     def died(self, shard: Shard, how: str) -> bool:
         """Count a death; True if it was the last one allowed, and the shard is given up."""
@@ -222,7 +229,7 @@ class Dispatch:
         self.running()
         shard = flight.shard
         try:
-            answer: Answer | None = flight.future.result()
+            answer = result_of(flight.future)
         except KilledWorker:
             yield shard, Failure("its worker died three times (the worker was lost)")
             return
@@ -262,3 +269,13 @@ class Dispatch:
                 except OSError as error:
                     self.dismiss(flight.worker, f"{name} cannot be sent: {error}")
         self.again.append(shard)
+
+
+def result_of(future: Future[Any]) -> Answer | None:
+    """The result; None if it was lost with its worker before it came here."""
+    while future.status in ("finished", "error"):
+        try:
+            return future.result(timeout=1)
+        except TimeoutError:
+            continue
+    return None

@@ -25,7 +25,7 @@ SHARDS = "elephant-nn"
 """The resource of a worker that takes shards: it has one, so it runs one shard at a time."""
 MEMORY = "elephant-nn-memory"
 TOPIC = "elephant-nn"
-"""Events: shards that start, their progress, workers that become ready, and what commands say."""
+"""Events: shards that start, their progress, workers that do not fit, and what commands say."""
 POLL_SECONDS, PROGRESS_SECONDS = 0.2, 2.0
 
 _processes: dict[str, Worker] = {}
@@ -55,8 +55,10 @@ class Join(WorkerPlugin):
     async def setup(self, worker: DaskWorker) -> None:
         fits = versions() == self.expected
         await worker.set_resources(**{SHARDS: int(fits), MEMORY: _memory(worker)})
-        say = {"kind": "ready"} if fits else {"kind": "unfit", "reason": f"it has {versions()}"}
-        worker.log_event(TOPIC, {**say, "worker": worker.address})
+        if not fits:
+            about = {"worker": worker.address, "reason": f"it has {versions()}"}
+            say = lambda: worker.log_event(TOPIC, {"kind": "unfit", **about})
+            worker.loop.call_later(1, say)  # a worker that joins cannot speak yet
 
 
 def _memory(worker: DaskWorker) -> int:
