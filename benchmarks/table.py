@@ -27,6 +27,7 @@ BENCHMARKS = {
     "embedding": "benchmarks.embedding",
     "estimators": "benchmarks.estimators",
     "rl": "benchmarks.rl",
+    "cluster": "benchmarks.cluster",
 }
 """Modules with a function `measure() -> list[Measurement]`."""
 

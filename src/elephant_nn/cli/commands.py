@@ -23,6 +23,7 @@ from elephant_nn.cli.arguments import (
 from elephant_nn.cli.bench import bench
 from elephant_nn.cli.data import data
 from elephant_nn.cli.playing import play
+from elephant_nn.cli.status import status
 from elephant_nn.experiments.names import UsageError, known
 from elephant_nn.experiments.spec import Row, Search, Table
 from elephant_nn.experiments.tables import TABLES
@@ -256,6 +257,7 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "show": show,
     "play": play,
     "report": report,
+    "status": status,
     "data": data,
     "bench": bench,
 }

@@ -36,12 +36,17 @@ def _executor(where: Where) -> Iterator[Executor]:
         return
     from elephant_nn.runs.cluster import cluster_executor
 
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said here
+    quiet()
     with cluster_executor(
         where.cluster, checkpoints=where.checkpoints or "", send_data=where.send_data,
         notice=lambda text: print(text, file=sys.stderr),
     ) as executor:  # fmt: skip
         yield executor
+
+
+def quiet() -> None:
+    """Silence Dask's own messages: commands say what matters."""
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
 
 
 def run_and_report(

@@ -15,11 +15,10 @@ Description = dict[str, Any]
 def describe(shard: Shard) -> Description:
     """What a worker needs to know of a shard. The user's files behind it are part of that."""
     homes = (name.rpartition(":")[0] for name in (shard.work.problem, shard.work.build))
-    first = shard.cells[0]
     return {
         "id": shard.id,
-        "label": f"{first.experiment} {first.method}, {len(shard.cells)} runs, {_seeds(shard)}",
-        "table": first.experiment,
+        "label": label_of(shard),
+        "table": shard.cells[0].experiment,
         "work": asdict(shard.work),
         "cells": [
             (cell.experiment, cell.method, cell.hyper, cell.seed, cell.revision)
@@ -50,6 +49,8 @@ def _local(path: Path, content: bytes, folder: Path) -> Path:
     return write_whole(folder / "code" / digest / path.name, content)
 
 
-def _seeds(shard: Shard) -> str:
-    seeds = sorted({cell.seed for cell in shard.cells})
-    return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
+def label_of(shard: Shard) -> str:
+    """A few words for people."""
+    first, seeds = shard.cells[0], sorted({cell.seed for cell in shard.cells})
+    which = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
+    return f"{first.experiment} {first.method}, {len(shard.cells)} runs, {which}"

@@ -15,7 +15,7 @@ from distributed import Client, Future, KilledWorker
 
 from elephant_nn.files import ClusterError, write_whole
 from elephant_nn.runs.answers import Answer, Died, Done, Failed, NeedsData, NeedsMemory, Unfit
-from elephant_nn.runs.description import describe
+from elephant_nn.runs.description import describe, label_of
 from elephant_nn.runs.executors import Failure, Result, Waiting
 from elephant_nn.runs.remote import MEMORY, SHARDS, TOPIC, overview, take_part
 from elephant_nn.runs.sending import send_data
@@ -27,7 +27,7 @@ REFRESH_SECONDS = 1.0
 Notice = Callable[[str], None]
 
 
-@dataclass(frozen=True)
+@dataclass
 class DaskCluster:
     """The workers of a Dask cluster.
 
@@ -41,6 +41,7 @@ class DaskCluster:
     send: bool = False
     reads_data_here: bool = False
     notice: Notice = lambda text: None
+    announced: float = -math.inf
 
     def run(
         self, shards: Iterable[Shard], scratch: Path, checkpoint_seconds: float, waiting: Waiting
@@ -52,15 +53,20 @@ class DaskCluster:
         dispatch = Dispatch(self, iter(shards), scratch.parent, options)
         self.client.subscribe_topic(TOPIC, lambda event: dispatch.events.put(event[1]))
         try:
-            yield from dispatch.results(waiting)
+            for shard, result in dispatch.results(waiting):
+                if isinstance(result, Failure):
+                    about = {"label": label_of(shard), "reason": result.reason}
+                    self.client.log_event(TOPIC, {"kind": "failed", **about})
+                yield shard, result
         finally:
             if self.client.status == "running":
                 self.client.unsubscribe_topic(TOPIC)
                 self.client.cancel([flight.future for flight in dispatch.flying.values()])
 
     def announce(self, table: str, done: float, total: int) -> None:
-        if self.client.status == "running":
-            said = {"table": table, "done": done, "total": total, "time": time.time()}
+        now = time.time()
+        if self.client.status == "running" and (done == total or now - self.announced >= 1):
+            self.announced, said = now, {"table": table, "done": done, "total": total, "time": now}
             self.client.log_event(TOPIC, {"kind": "command", "client": self.client.id, **said})
 
 
