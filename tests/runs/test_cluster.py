@@ -1,6 +1,7 @@
 """Sweeps on real Dask clusters that break in every way end with the rows of an unbroken one."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -188,10 +189,12 @@ def descendants(pid):
 
 
 def test_shards_that_kill_fail_alone_and_data_is_sent(cluster, tmp_path, monkeypatch):
-    """A shard whose process dies three times, one that raises, and one that needs data."""
+    """A shard whose process dies three times, one that raises, and one that needs data. A worker
+    with too little memory passes all of them on."""
     cache = tmp_path / "cache"
     cluster.worker(ELEPHANT_NN_CACHE=str(cache))
-    cluster.wait_for_workers(1)
+    cluster.worker("--memory-limit", "0.3GB", threads=2)
+    cluster.wait_for_workers(2)
     monkeypatch.setenv("ELEPHANT_NN_CACHE", str(tmp_path / "here"))
     mine = embedding_path("digits", "mine")
     mine.parent.mkdir(parents=True)
@@ -204,7 +207,7 @@ def test_shards_that_kill_fail_alone_and_data_is_sent(cluster, tmp_path, monkeyp
             [(toy.work("train", "EMBEDDED"), toy.cell(7, embedding="mine"))], tmp_path / "data",
             lanes=lambda cell: 1, executor=executor,
         )  # fmt: skip
-    assert rows["cell"].to_list() == [data.id]
+    assert rows.select("cell", "threads").rows() == [(data.id, 1)]
     assert outcome.failed[poison] == "its worker died three times (killed: out of memory?)"
     assert outcome.failed[bad].startswith("RuntimeError: this method always fails (toy.py:")
     assert from_data.ran == 1
@@ -220,12 +223,13 @@ def test_other_versions_and_full_disks(cluster, tmp_path, unbroken):
     other.mkdir(parents=True)
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: elephant-nn\nVersion: 9.9.9\n")
     path = os.pathsep.join([str(other.parent), *sys.path])
-    full = cluster.worker(threads=2, before=["bash", "-c", 'ulimit -f 4; exec "$@"', "full"])
+    full = cluster.worker(threads=2)
     cluster.wait_for_workers(1)
     said, joined = [], []
 
     def report(done, total):
-        if not joined:
+        if done >= 1 and not joined:
+            resource.prlimit(computing(full), resource.RLIMIT_FSIZE, (100, 100))
             joined.append(cluster.worker(threads=3, PYTHONPATH=path))
             cluster.wait_for_workers(2)
             joined.append(cluster.worker())
@@ -233,7 +237,8 @@ def test_other_versions_and_full_disks(cluster, tmp_path, unbroken):
     with cluster_executor(str(cluster.file), notice=said.append) as executor:
         outcome, rows = run(CELLS, tmp_path / "out", executor, report=report)
     assert (outcome.ran, outcome.failed) == (len(CELLS), {})
-    assert rows.equals(unbroken)  # all with one thread
+    assert rows.drop("threads").equals(unbroken.drop("threads"))
+    assert set(rows["threads"]) == {1, 2}
     assert full.poll() is None
     assert any("takes no more shards: cannot write" in text for text in said), said
     assert any("it has elephant-nn 9.9.9" in text for text in said), said

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from elephant_nn.runs.program import cell_key
 from elephant_nn.runs.shard import Shard, compiled
 
-PROCESS = 500_000_000
+PROCESS = 600_000_000
 """Python, JAX and a compiler at work."""
 COPIES = 3
 """Of the carry: it, its gradients or products, and what an update replaces it with."""
