@@ -14,6 +14,7 @@ from support import children_of
 
 from elephant_nn.data.embedding import embedding_path
 from elephant_nn.files import ClusterError
+from elephant_nn.runs import dispatch
 from elephant_nn.runs.cluster import cluster_executor
 from elephant_nn.runs.executors import LocalProcesses
 from elephant_nn.runs.run import run_cells
@@ -120,6 +121,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
 from test_cluster import CELLS, run
+from elephant_nn.runs import dispatch
 from elephant_nn.runs.cluster import cluster_executor
 if __name__ == "__main__":
     with cluster_executor(sys.argv[1]) as executor:
@@ -245,3 +247,15 @@ def test_other_versions_and_full_disks(cluster, tmp_path, unbroken):
     disagree = r"versions do not agree: worker tcp://\S+ has elephant-nn 9.9.9"
     with pytest.raises(ClusterError, match=disagree), cluster_executor(str(cluster.file)):
         raise AssertionError
+
+
+def test_a_command_ends_when_every_worker_has_given_up(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(dispatch, "GRACE_SECONDS", 1.0)
+    (tmp_path / "file").write_text("no folder for checkpoints")
+    cluster.worker()
+    cluster.wait_for_workers(1)
+    with (
+        pytest.raises(ClusterError, match=r"no worker can go on \(tcp://\S+: cannot write"),
+        cluster_executor(str(cluster.file), checkpoints=tmp_path / "file") as executor,
+    ):
+        run(CELLS[:2], tmp_path / "out", executor)

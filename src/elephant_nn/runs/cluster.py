@@ -1,9 +1,12 @@
 """Join a Dask cluster by address or scheduler file, or start one on this machine: `local:2`."""
 
 import logging
+import math
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +14,57 @@ import dask
 from distributed import Client, LocalCluster
 
 from elephant_nn.files import ClusterError
-from elephant_nn.runs.dispatch import DEATHS, DaskCluster, Notice
+from elephant_nn.runs.description import label_of
+from elephant_nn.runs.dispatch import DEATHS, Dispatch, Notice
+from elephant_nn.runs.executors import Failure, Result, Waiting
 from elephant_nn.runs.machine import cores
-from elephant_nn.runs.remote import Join, versions
+from elephant_nn.runs.remote import TOPIC, Join, versions
+from elephant_nn.runs.shard import Shard
 
 CONNECT_SECONDS = 15
+
+
+@dataclass
+class DaskCluster:
+    """An executor: the workers of a Dask cluster.
+
+    Args:
+        checkpoints: a folder that all workers share; default: each worker's own scratch.
+        send: whether data sets are sent from here, instead of fetched by each worker.
+    """
+
+    client: Client
+    checkpoints: str = ""
+    send: bool = False
+    reads_data_here: bool = False
+    notice: Notice = lambda text: None
+    announced: float = -math.inf
+
+    def run(
+        self, shards: Iterable[Shard], scratch: Path, checkpoint_seconds: float, waiting: Waiting
+    ) -> Iterator[tuple[Shard, Result]]:
+        options = {
+            "checkpoints": self.checkpoints, "send_data": self.send,
+            "checkpoint_seconds": checkpoint_seconds,
+        }  # fmt: skip
+        dispatch = Dispatch(self.client, self.notice, iter(shards), scratch.parent, options)
+        self.client.subscribe_topic(TOPIC, lambda event: dispatch.events.put(event[1]))
+        try:
+            for shard, result in dispatch.results(waiting):
+                if isinstance(result, Failure):
+                    about = {"label": label_of(shard), "reason": result.reason}
+                    self.client.log_event(TOPIC, {"kind": "failed", **about})
+                yield shard, result
+        finally:
+            if self.client.status == "running":
+                self.client.unsubscribe_topic(TOPIC)
+                self.client.cancel([flight.future for flight in dispatch.flying.values()])
+
+    def announce(self, table: str, done: float, total: int) -> None:
+        now = time.time()
+        if self.client.status == "running" and (done == total or now - self.announced >= 1):
+            self.announced, said = now, {"table": table, "done": done, "total": total, "time": now}
+            self.client.log_event(TOPIC, {"kind": "command", "client": self.client.id, **said})
 
 
 @contextmanager

@@ -1,11 +1,11 @@
-"""The executor that sends shards to a Dask cluster, and what it does when something there fails."""
+"""Hand shards to the workers of a Dask cluster, and decide what to do when something fails."""
 
 from __future__ import annotations
 
 import math
 import queue
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,59 +15,18 @@ from distributed import Client, Future, KilledWorker
 
 from elephant_nn.files import ClusterError, write_whole
 from elephant_nn.runs.answers import Answer, Died, Done, Failed, NeedsData, NeedsMemory, Unfit
-from elephant_nn.runs.description import describe, label_of
+from elephant_nn.runs.description import describe
 from elephant_nn.runs.executors import Failure, Result, Waiting
-from elephant_nn.runs.remote import MEMORY, SHARDS, TOPIC, overview, take_part
+from elephant_nn.runs.remote import MEMORY, SHARDS, overview, take_part
 from elephant_nn.runs.sending import send_data
 from elephant_nn.runs.shard import Shard
 
 DEATHS = 3
 """A shard whose worker has died this often is reported as failed."""
 REFRESH_SECONDS = 1.0
+GRACE_SECONDS = 30.0
+"""How long to wait for another worker when all there are have given up."""
 Notice = Callable[[str], None]
-
-
-@dataclass
-class DaskCluster:
-    """The workers of a Dask cluster.
-
-    Args:
-        checkpoints: a folder that all workers share; default: each worker's own scratch.
-        send: whether data sets are sent from here, instead of fetched by each worker.
-    """
-
-    client: Client
-    checkpoints: str = ""
-    send: bool = False
-    reads_data_here: bool = False
-    notice: Notice = lambda text: None
-    announced: float = -math.inf
-
-    def run(
-        self, shards: Iterable[Shard], scratch: Path, checkpoint_seconds: float, waiting: Waiting
-    ) -> Iterator[tuple[Shard, Result]]:
-        options = {
-            "checkpoints": self.checkpoints, "send_data": self.send,
-            "checkpoint_seconds": checkpoint_seconds,
-        }  # fmt: skip
-        dispatch = Dispatch(self, iter(shards), scratch.parent, options)
-        self.client.subscribe_topic(TOPIC, lambda event: dispatch.events.put(event[1]))
-        try:
-            for shard, result in dispatch.results(waiting):
-                if isinstance(result, Failure):
-                    about = {"label": label_of(shard), "reason": result.reason}
-                    self.client.log_event(TOPIC, {"kind": "failed", **about})
-                yield shard, result
-        finally:
-            if self.client.status == "running":
-                self.client.unsubscribe_topic(TOPIC)
-                self.client.cancel([flight.future for flight in dispatch.flying.values()])
-
-    def announce(self, table: str, done: float, total: int) -> None:
-        now = time.time()
-        if self.client.status == "running" and (done == total or now - self.announced >= 1):
-            self.announced, said = now, {"table": table, "done": done, "total": total, "time": now}
-            self.client.log_event(TOPIC, {"kind": "command", "client": self.client.id, **said})
 
 
 @dataclass
@@ -83,9 +42,15 @@ class Flight:
 
 @dataclass
 class Dispatch:
-    """The state of one call of `DaskCluster.run`."""
+    """Shards on their way: which are with the cluster, which have to be sent again, and why.
 
-    cluster: DaskCluster
+    Args:
+        folder: of the table, for learned parameters.
+        options: for `take_part`.
+    """
+
+    client: Client
+    notice: Notice
     source: Iterator[Shard]
     folder: Path
     options: dict[str, Any]
@@ -98,7 +63,7 @@ class Dispatch:
     ready: dict[str, float] = field(default_factory=dict)
     events: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
     refreshed: float = -math.inf
-    lonely: bool = False
+    lonely: float = 0.0
     there: list[str] = field(default_factory=list)
 
     def results(self, waiting: Waiting) -> Iterator[tuple[Shard, Result]]:
@@ -110,7 +75,9 @@ class Dispatch:
             yield from self.drain_failed()
             if not self.flying and not self.more():
                 return
-            if not self.ready:
+            if self.ready:
+                self.lonely = 0.0
+            else:
                 self.nobody()
             try:
                 event = self.events.get(timeout=0.5)
@@ -139,20 +106,21 @@ class Dispatch:
         return shard is not None
 
     def nobody(self) -> None:
-        """No worker takes shards: wait for some, unless all there are have given up."""
-        if self.unfit and set(self.unfit) >= set(self.there):
+        """No worker takes shards: wait for some, unless all there are have given up for a while."""
+        now = time.monotonic()
+        waited, self.lonely = now - (self.lonely or now), self.lonely or now
+        if self.unfit and set(self.unfit) >= set(self.there) and waited > GRACE_SECONDS:
             reasons = "; ".join(f"{worker}: {why}" for worker, why in self.unfit.items())
             raise ClusterError(f"no worker can go on ({reasons}); finished runs are stored")
-        if not self.lonely:
-            self.cluster.notice("waiting for workers")
-        self.lonely = True
+        if not waited:
+            self.notice("waiting for workers")
 
     def refresh(self) -> None:
         """Ask the scheduler, once per second, who takes shards."""
         if time.monotonic() - self.refreshed < REFRESH_SECONDS and self.running():
             return
         try:
-            there = self.cluster.client.run_on_scheduler(overview)["workers"]
+            there = self.client.run_on_scheduler(overview)["workers"]
         except (OSError, TimeoutError, RuntimeError) as error:
             raise self.lost() from error
         self.there = list(there)
@@ -167,7 +135,7 @@ class Dispatch:
             self.reassign()
 
     def running(self) -> bool:
-        if self.cluster.client.status != "running":
+        if self.client.status != "running":
             raise self.lost()
         return True
 
@@ -181,7 +149,7 @@ class Dispatch:
         key = f"{shard.cells[0].experiment}-{uuid4().hex}"
         needed = self.needs.get(self.group(shard), 0)
         resources = {SHARDS: 1, **({MEMORY: needed} if needed else {})}
-        future = self.cluster.client.submit(
+        future = self.client.submit(
             take_part, describe(shard), self.options, key=key, resources=resources, retries=0
         )
         self.flying[key] = Flight(shard, future)
@@ -204,7 +172,7 @@ class Dispatch:
 
     def dismiss(self, worker: str, reason: str) -> None:
         if worker not in self.unfit:
-            self.cluster.notice(f"worker {worker} takes no more shards: {reason}")
+            self.notice(f"worker {worker} takes no more shards: {reason}")
         self.unfit[worker] = reason
         self.ready.pop(worker, None)
         self.reassign()
@@ -271,7 +239,7 @@ class Dispatch:
                 self.needs[self.group(shard)] = size
             case NeedsData(name, embedding):
                 try:
-                    send_data(self.cluster.client, flight.worker, name, embedding)
+                    send_data(self.client, flight.worker, name, embedding)
                 except OSError as error:
                     self.dismiss(flight.worker, f"{name} cannot be sent: {error}")
         self.again.append(shard)
