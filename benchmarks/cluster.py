@@ -4,12 +4,13 @@ import heapq
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
+import psutil
 
 from benchmarks.table import Measurement
 from elephant_nn.experiments.api import work_of
@@ -64,14 +65,30 @@ def sine_shards() -> list[Shard]:
 
 @dataclass
 class Timed:
-    """When shards came back, in seconds since before the executor was there; names of files."""
+    """When shards came back, in seconds since before the executor was there, and the processor time
+    used by then; names of files."""
 
     back: list[float]
+    used: list[float]
     files: set[str]
 
     def rate(self, workers: int) -> float:
         """Shards per second once all workers are at work."""
         return (len(self.back) - workers) / (self.back[-1] - self.back[workers - 1])
+
+    def processor(self, workers: int) -> float:
+        """Processor seconds per shard once all workers are at work, on a busy machine, too."""
+        return (self.used[-1] - self.used[workers - 1]) / (len(self.used) - workers)
+
+
+def processor_seconds() -> float:
+    """Of this process and all that come from it."""
+    me, total = psutil.Process(), 0.0
+    for process in (me, *me.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            total += times.user + times.system
+    return total
 
 
 @contextmanager
@@ -87,7 +104,7 @@ def local_cluster(workers: int) -> Any:
 
 def run(make: Any, workers: int, shards: list[Shard], warm: list[Shard] = ()) -> Timed:  # type: ignore[assignment]
     """Run shards; with `warm`, run those before the clock starts."""
-    started, back, files = time.perf_counter(), [], set()
+    started, back, used, files = time.perf_counter(), [], [], set()
     with tempfile.TemporaryDirectory() as folder, make(workers) as executor:
         go = lambda some: executor.run(some, Path(folder) / "scratch", 10.0, lambda partly: None)
         if warm:
@@ -95,8 +112,9 @@ def run(make: Any, workers: int, shards: list[Shard], warm: list[Shard] = ()) ->
             started = time.perf_counter()
         for shard, rows in go(shards):
             back.append(time.perf_counter() - started)
+            used.append(processor_seconds())
             files.add(write_rows(Path(folder), shard.id, rows).name)  # fails on a failure
-    return Timed(back, files)
+    return Timed(back, used, files)
 
 
 def measure() -> list[Measurement]:
@@ -109,6 +127,7 @@ def measure() -> list[Measurement]:
     same = {frozenset(timed.files) for timed in (*pool, *cluster)}
     first = [min(timed.back[0] for timed in many) for many in (pool, cluster)]
     rates = [max(timed.rate(WORKERS) for timed in many) for many in (pool, cluster)]
+    used = [min(timed.processor(WORKERS) for timed in many) for many in (pool, cluster)]
     whole = [min(timed.back[-1] for timed in many) for many in (pool, cluster)]
     lines = [
         Measurement(
@@ -119,6 +138,10 @@ def measure() -> list[Measurement]:
             f"local:{WORKERS}, {len(shards)} shards of the sine grid, all workers busy",
             f"{rates[1]:.2f} shards/s", f"local pool, {rates[0]:.2f} shards/s",
             rates[1] / rates[0], ">= .95",
+        ),
+        Measurement(
+            "the same, processor time", f"{used[1]:.2f} s per shard",
+            f"local pool, {used[0]:.2f} s per shard", used[0] / used[1], ">= .95",
         ),
         Measurement(
             "the same, everything included", f"{whole[1]:.1f} s", f"local pool, {whole[0]:.1f} s",

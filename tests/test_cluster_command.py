@@ -44,6 +44,14 @@ def test_status_needs_an_address(capsys):
         assert "scheduler file" in capsys.readouterr().err
 
 
+def test_status_and_workers_are_light():
+    script = (
+        "import sys; from elephant_nn.runs import connection, remote, status\n"
+        "heavy = {'jax', 'polars', 'optax'} & set(sys.modules)\nassert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
 def test_the_missing_extra_is_named():
     script = "import sys; sys.modules['distributed'] = None; from elephant_nn.cli import run; run()"
     call = ["reproduce", "activations", "--cluster", "local:2"]

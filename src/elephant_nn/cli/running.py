@@ -1,6 +1,5 @@
 """What the commands that run things share."""
 
-import logging
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -35,18 +34,14 @@ def _executor(where: Where) -> Iterator[Executor]:
         yield local_executor(where.workers)
         return
     from elephant_nn.runs.cluster import cluster_executor
+    from elephant_nn.runs.connection import silence_dask
 
-    quiet()
+    silence_dask()
     with cluster_executor(
         where.cluster, checkpoints=where.checkpoints or "", send_data=where.send_data,
         notice=lambda text: print(text, file=sys.stderr),
     ) as executor:  # fmt: skip
         yield executor
-
-
-def quiet() -> None:
-    """Silence Dask's own messages: commands say what matters."""
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
 
 
 def run_and_report(

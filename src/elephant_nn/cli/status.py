@@ -12,11 +12,10 @@ def status(cluster: Address = "") -> int:
     """
     if not cluster or cluster.startswith("local:"):
         raise UsageError("--cluster takes the address of a scheduler or a scheduler file")
-    from elephant_nn.cli.running import quiet
-    from elephant_nn.runs.cluster import connected
+    from elephant_nn.runs.connection import connected, silence_dask
     from elephant_nn.runs.status import cluster_status, lines
 
-    quiet()
+    silence_dask()
     try:
         with connected(cluster) as client:
             print("\n".join(lines(cluster_status(client))))

@@ -1,27 +1,20 @@
-"""Join a Dask cluster by address or scheduler file, or start one on this machine: `local:2`."""
+"""Run shards on a Dask cluster: `tcp://host:8786`, a scheduler file, or `local:2`."""
 
-import logging
 import math
-import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import dask
-from distributed import Client, LocalCluster
+from distributed import Client
 
-from elephant_nn.files import ClusterError
+from elephant_nn.runs.connection import check_versions, connected
 from elephant_nn.runs.description import label_of
-from elephant_nn.runs.dispatch import DEATHS, Dispatch, Notice
+from elephant_nn.runs.dispatch import Dispatch, Notice
 from elephant_nn.runs.executors import Failure, Result, Waiting
-from elephant_nn.runs.machine import cores
 from elephant_nn.runs.remote import TOPIC, Join, versions
 from elephant_nn.runs.shard import Shard
-
-CONNECT_SECONDS = 15
 
 
 @dataclass
@@ -89,59 +82,3 @@ def cluster_executor(
         folder = str(Path(checkpoints).resolve()) if checkpoints else ""
         here = send_data or address.startswith("local:")
         yield DaskCluster(client, folder, send_data, here, notice)
-
-
-@contextmanager
-def connected(address: str) -> Iterator[Client]:
-    """A client of a running scheduler, or of a cluster that is started here and ends with it."""
-    if address.startswith("local:"):
-        with _local(address) as cluster, Client(cluster, set_as_default=False) as client:
-            yield client
-        return
-    where: dict[str, Any] = {"address": address}
-    if "://" not in address:
-        if not Path(address).is_file():
-            raise ValueError(
-                "cluster takes local:N, the address of a scheduler such as tcp://host:8786, or a "
-                f"scheduler file, got {address!r}"
-            )
-        where = {"scheduler_file": address}
-    try:
-        client = Client(**where, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
-        raise ClusterError(f"there is no scheduler to join at {address}: {error}") from error
-    with client:
-        yield client
-
-
-@contextmanager
-def _local(address: str) -> Iterator[LocalCluster]:
-    match = re.fullmatch(r"local:([1-9]\d*)", address)
-    if match is None:
-        raise ValueError(f"cluster takes local:N with N of 1 or more, got {address!r}")
-    count = int(match[1])
-    settings = {"distributed.scheduler.allowed-failures": DEATHS - 1}
-    with dask.config.set(settings), LocalCluster(
-        n_workers=count, threads_per_worker=max(1, cores() // count), processes=True,
-        dashboard_address=":0", silence_logs=logging.CRITICAL,
-    ) as cluster:  # fmt: skip
-        yield cluster
-
-
-def check_versions(client: Client) -> None:
-    """Raise a ClusterError unless scheduler and workers have the versions of this process."""
-    mine = versions()
-    try:
-        theirs = {"the scheduler": client.run_on_scheduler(versions)}
-        theirs |= {f"worker {name}": found for name, found in client.run(versions).items()}
-    except Exception as error:
-        raise ClusterError(
-            "elephant-nn cannot be imported by the scheduler or a worker; install the same "
-            f"versions there as here ({mine}): {type(error).__name__}: {error}"
-        ) from error
-    for name, found in theirs.items():
-        if found != mine:
-            raise ClusterError(
-                f"versions do not agree: {name} has {found}, and this command {mine}; install the "
-                "same everywhere"
-            )

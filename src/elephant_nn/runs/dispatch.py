@@ -15,14 +15,13 @@ from distributed import Client, Future, KilledWorker
 
 from elephant_nn.files import ClusterError, write_whole
 from elephant_nn.runs.answers import Answer, Died, Done, Failed, NeedsData, NeedsMemory, Unfit
+from elephant_nn.runs.connection import DEATHS
 from elephant_nn.runs.description import describe
 from elephant_nn.runs.executors import Failure, Result, Waiting
 from elephant_nn.runs.remote import MEMORY, SHARDS, overview, take_part
 from elephant_nn.runs.sending import send_data
 from elephant_nn.runs.shard import Shard
 
-DEATHS = 3
-"""A shard whose worker has died this often is reported as failed."""
 REFRESH_SECONDS = 1.0
 GRACE_SECONDS = 30.0
 """How long to wait for another worker when all there are have given up."""
