@@ -119,6 +119,7 @@ def test_the_command_and_its_status(tmp_path):
         gone = run("status", "--cluster", "tcp://127.0.0.1:1")
         assert gone.returncode == 1
         assert "there is no scheduler to join at tcp://127.0.0.1:1" in gone.stderr
+        assert "Traceback" not in gone.stderr
     assert run(*sine, "--workers", "2", "--out", str(tmp_path / "b")).returncode == 0
     rows = [read_rows(rows_folder(tmp_path / out, "sine")).sort("cell") for out in "ab"]
     assert rows[0].drop("threads").equals(rows[1].drop("threads"))

@@ -1,14 +1,17 @@
 """Join a Dask cluster by address or scheduler file, or start one on this machine. Without JAX."""
 
+import asyncio
+import json
 import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import dask
 from distributed import Client, LocalCluster
+from distributed.comm.core import connect
+from distributed.security import Security
 
 from elephant_nn.files import ClusterError
 from elephant_nn.runs.machine import cores
@@ -26,20 +29,38 @@ def connected(address: str) -> Iterator[Client]:
         with _local(address) as cluster, Client(cluster, set_as_default=False) as client:
             yield client
         return
-    where: dict[str, Any] = {"address": address}
-    if "://" not in address:
-        if not Path(address).is_file():
-            raise ValueError(
-                "cluster takes local:N, the address of a scheduler such as tcp://host:8786, or a "
-                f"scheduler file, got {address!r}"
-            )
-        where = {"scheduler_file": address}
     try:
-        client = Client(**where, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
+        where = _address(address)
+        asyncio.run(_reach(where))  # a client that cannot connect takes long to give up
+        client = Client(where, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, RuntimeError, TypeError, LookupError) as error:
         raise ClusterError(f"there is no scheduler to join at {address}: {error}") from error
     with client:
         yield client
+
+
+def _address(text: str) -> str:
+    """An address as it is, or the one in a scheduler file."""
+    if "://" in text:
+        return text
+    if not Path(text).is_file():
+        raise ValueError(
+            "cluster takes local:N, the address of a scheduler such as tcp://host:8786, or a "
+            f"scheduler file, got {text!r}"
+        )
+    try:
+        return str(json.loads(Path(text).read_text())["address"])
+    except json.JSONDecodeError as error:
+        raise ValueError(f"cluster: {text} is not a scheduler file: {error}") from error
+
+
+async def _reach(address: str) -> None:
+    security = Security().get_connection_args("client")
+    try:
+        comm = await connect(address, timeout=CONNECT_SECONDS, **security)
+    except ValueError as error:
+        raise ValueError(f"cluster {address}: {error}") from error
+    await comm.close()
 
 
 @contextmanager

@@ -143,6 +143,7 @@ def overview(dask_scheduler: Scheduler) -> dict[str, Any]:
                 "name": str(worker.name),
                 "host": worker.host,
                 "takes": worker.resources.get(SHARDS, 0) > 0,
+                "given_up": worker.resources.get(SHARDS) == 0,
                 "memory": worker.resources.get(MEMORY, 0),
                 "keys": [str(task.key) for task in worker.processing],
             }

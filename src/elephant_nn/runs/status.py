@@ -91,6 +91,6 @@ def lines(status: Status) -> list[str]:
         doing = "; ".join(
             f"{task.label}: {task.fraction:.0%}, {time.time() - task.since:.0f} s" for task in mine
         )
-        idle = "idle" if worker["takes"] else "takes no shards"
+        idle = "takes no shards" if worker["given_up"] else "idle"
         text.append(f"  {address} on {worker['host']}: {doing or idle}")
     return [*text, *(f"failed: {reason}" for reason in status.failures[-10:])]
