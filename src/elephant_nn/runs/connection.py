@@ -69,7 +69,13 @@ def _local(address: str) -> Iterator[LocalCluster]:
     if match is None:
         raise ValueError(f"cluster takes local:N with N of 1 or more, got {address!r}")
     count = int(match[1])
-    settings = {"distributed.scheduler.allowed-failures": DEATHS - 1}
+    settings = {
+        "distributed.scheduler.allowed-failures": DEATHS - 1,
+        # Shards need these processes' share of the cores; nobody looks at Dask's own profiles.
+        "distributed.worker.profile.enabled": False,
+        "distributed.admin.tick.interval": "500ms",
+        "distributed.admin.system-monitor.interval": "2s",
+    }
     with dask.config.set(settings), LocalCluster(
         n_workers=count, threads_per_worker=max(1, cores() // count), processes=True,
         dashboard_address=":0", silence_logs=logging.CRITICAL,

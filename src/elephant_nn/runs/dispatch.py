@@ -146,7 +146,7 @@ class Dispatch:
 
     def submit(self, shard: Shard) -> None:
         key = f"{shard.cells[0].experiment}-{uuid4().hex}"
-        needed = self.needs.get(self.group(shard), 0)
+        needed = self.needs.get(self.group(shard), 0) if self.needs else 0
         resources = {SHARDS: 1, **({MEMORY: needed} if needed else {})}
         future = self.client.submit(
             take_part, describe(shard), self.options, key=key, resources=resources, retries=0
