@@ -25,9 +25,9 @@ from elephant_nn.experiments.methods import emlp
 from elephant_nn.files import DataError
 from elephant_nn.learners.learner import Learner
 from elephant_nn.learners.scaling import first_batch_scaling
-from elephant_nn.runs.executors import Worker
 from elephant_nn.runs.machine import cores
 from elephant_nn.runs.shard import compiler_options
+from elephant_nn.runs.worker import Worker
 from elephant_nn.streams.class_incremental import class_incremental
 from elephant_nn.streams.stream import Stream, accuracy, advance, evaluate, start
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.table import Measurement
-from elephant_nn.runs.executors import Worker
 from elephant_nn.runs.machine import cores
+from elephant_nn.runs.worker import Worker
 
 LANES, CHUNKS, LOOP_STEPS, REPEATS = 5, 3, 3000, 2
 TARGETS = {"mountain-car": 12, "catcher": 10, "pixelcopter": 10}

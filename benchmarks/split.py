@@ -10,7 +10,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +21,11 @@ from benchmarks.table import Measurement
 from elephant_nn.data.catalog import CATALOG, cached, fetch
 from elephant_nn.runs.cells import Cell
 from elephant_nn.runs.checkpoint import save_checkpoint
-from elephant_nn.runs.executors import Worker
 from elephant_nn.runs.machine import cores
 from elephant_nn.runs.program import cell_key
 from elephant_nn.runs.run import local_executor, run_cells
 from elephant_nn.runs.shard import Compiled, Shard, Work, compiled, run_shard
+from elephant_nn.runs.worker import Worker
 
 BATCH, ROUNDS = 125, 4
 SETTINGS: dict[str, Any] = {
@@ -233,8 +232,6 @@ def _runs_per_minute() -> list[Measurement]:
         jobs = [(_work("emlp"), cell) for cell in cells]
         run_cells(jobs, Path(out), lanes=lambda cell: 1, executor=local_executor(None))
         taken = time.perf_counter() - started
-        for worker in active_children():
-            worker.join()  # what a child used is known when it has been seen to end
         busy = _cpu_seconds() - before
     return [
         Measurement(

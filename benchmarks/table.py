@@ -28,6 +28,7 @@ BENCHMARKS = {
     "estimators": "benchmarks.estimators",
     "ridge": "benchmarks.ridge",
     "rl": "benchmarks.rl",
+    "cluster": "benchmarks.cluster",
 }
 """Modules with a function `measure() -> list[Measurement]`."""
 

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 from beartype import BeartypeConf, beartype
 
 # Checks annotations at run time; whole numbers are floats too, as PEP 484 has it.
@@ -13,6 +15,12 @@ QUICK_TO_COMPILE = (
 def name_of(value):
     """A test id for a parameter that is the same in every process."""
     return getattr(value, "name", None) or getattr(value, "__name__", None)
+
+
+def children_of(pid):
+    """The processes that any thread of a process has started."""
+    lists = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for children in lists for child in children.read_text().split()]
 
 
 INCOMPLETE = {

@@ -75,3 +75,24 @@ def test_embeddings_are_measured(monkeypatch):
     assert encoder.ratio > 0
     assert embedding._step(1000).ratio > 0
     assert 0 < embedding._peak(1000) < 8
+
+
+def test_more_machines_are_never_slower_in_the_model():
+    from benchmarks import cluster
+
+    assert cluster.finish_time([3.0, 2.0, 2.0], 2) == 4.0
+    lines = cluster._model()
+    hours = [float(line.ours.removesuffix(" h")) for line in lines]
+    assert hours == sorted(hours, reverse=True)
+    longest = max(max(phase) for phase in cluster.phases("split-mnist"))
+    assert hours[-1] >= round(longest / 60, 1)
+
+
+@pytest.mark.slow
+def test_executors_are_measured():
+    from benchmarks import cluster
+
+    shards = cluster.waiting_shards(4, 0.01)
+    timed = [cluster.run(make, 2, shards) for make in (cluster.local_pool, cluster.local_cluster)]
+    assert timed[0].files == timed[1].files
+    assert all(one.rate(2) > 0 and one.processor(2) >= 0 for one in timed)

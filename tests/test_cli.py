@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from made_up import made_up
+from support import children_of
 
 from elephant_nn.cli import main
 from elephant_nn.experiments.tables import TABLES
@@ -250,10 +251,6 @@ def unbroken(tmp_path_factory):
 def started(out, **options):
     command = [ELEPHANT, *SWEEP, "--out", str(out)]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True, **options)
-
-
-def children_of(pid):
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 @pytest.mark.slow

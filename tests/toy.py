@@ -11,6 +11,7 @@ import numpy as np
 import optax
 
 from elephant_nn import emlp, function_stream, gradient
+from elephant_nn.data.loading import load
 from elephant_nn.learners.learner import Learner
 from elephant_nn.runs.cells import Cell
 from elephant_nn.runs.program import Method, Program
@@ -44,6 +45,8 @@ def die(*, neurons: int, lr: float, a: float) -> Learner:
 class Toy:
     """Method "slow" sleeps in every chunk; the error of "threads" is the number of threads."""
 
+    pause = float(os.environ.get("TOY_CHUNK_SECONDS", "0.05"))
+
     def lanes(self, hyper: Any) -> int:
         return 4
 
@@ -52,7 +55,7 @@ class Toy:
 
         def chunk(carry, floats, stream, index):
             if name == "slow":
-                jax.debug.callback(lambda: time.sleep(0.05), ordered=False)
+                jax.debug.callback(lambda: time.sleep(self.pause), ordered=False)
             learner, (state, order) = recipe(floats), carry
 
             def step(state, t):
@@ -79,12 +82,22 @@ class Toy:
         )
 
 
-PROBLEM = Toy()
+class Embedded(Toy):
+    """Needs an embedding."""
+
+    data = "digits"
+
+    def program(self, method: Method, evaluations: float, *, embedding: str) -> Program:
+        assert load(self.data, embedding).x_train.shape == (6, 2)
+        return super().program(method, evaluations)
+
+
+PROBLEM, EMBEDDED = Toy(), Embedded()
 
 
 def cell(seed: int = 0, method: str = "train", **hyper: Any) -> Cell:
     return Cell.of("toy", method, {"lr": 1e-2, "a": 0.2, "neurons": 12, **hyper}, seed)
 
 
-def work(method: str = "train") -> Work:
-    return Work("toy:PROBLEM", f"toy:{method}")
+def work(method: str = "train", problem: str = "PROBLEM") -> Work:
+    return Work(f"toy:{problem}", f"toy:{method}")

@@ -18,6 +18,10 @@ class DataError(Exception):
     """A data set is missing, damaged or unsuitable; the message says why and what to do."""
 
 
+class ClusterError(Exception):
+    """A cluster cannot be used, or is lost; the message is one sentence for the user."""
+
+
 class StoreWarning(UserWarning):
     """A stored file was damaged and has been set aside."""
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 import toy
-from support import QUICK_TO_COMPILE
+from support import QUICK_TO_COMPILE, children_of
 
 from elephant_nn.files import StorageError, StoreWarning
 from elephant_nn.runs import run as run_module, shard as shard_module
@@ -130,10 +130,10 @@ def test_a_lost_worker_is_replaced_and_its_shard_run_again(tmp_path):
     killed = []
 
     def kill_one_worker(done, total):
-        children = multiprocessing.active_children()
+        children = children_of(os.getpid())
         if done >= 2 and children and not killed:
-            killed.append(children[0].pid)
-            os.kill(children[0].pid, signal.SIGKILL)
+            killed.append(children[0])
+            os.kill(children[0], signal.SIGKILL)
 
     outcome, rows = run(cells, tmp_path, lanes=1, workers=2, report=kill_one_worker)
     assert len(killed) == 1
@@ -230,9 +230,8 @@ def test_a_worker_that_dies_while_idle_is_replaced(tmp_path):
     done = []
     for one, result in executor.run(shards, tmp_path, 10.0, lambda running: None):
         done.append((one.cells[0].seed, len(result)))
-        for child in multiprocessing.active_children():
-            child.kill()
-            child.join()
+        (worker,) = children_of(os.getpid())
+        os.kill(worker, signal.SIGKILL)
     assert done == [(0, 1), (1, 1), (2, 1)]
 
 

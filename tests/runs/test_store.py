@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from elephant_nn.files import StorageError, StoreWarning, remove_leftovers, write_whole
-from elephant_nn.runs.store import done_cells, has_shard, read_rows, write_rows
+from elephant_nn.runs.store import done_cells, read_rows, row_files, write_rows
 
 ROW = {"cell": "c1", "method": "m", "mse": 0.5, "mse_curve": [1.0, 0.5], "kernel": [[1.0], [2.0]]}
 
@@ -18,9 +18,8 @@ def test_rows_come_back_as_they_were(tmp_path):
     rows = read_rows(tmp_path)
     assert rows.to_dicts() == [ROW, {**ROW, "cell": "c2", "mse": None}]
     assert done_cells(tmp_path) == {"c1", "c2"}
+    assert done_cells(tmp_path, besides=row_files(tmp_path)) == set()
     assert read_rows(tmp_path, ["cell", "absent"]).columns == ["cell"]
-    assert has_shard(tmp_path, "s1")
-    assert not has_shard(tmp_path, "s2")
 
 
 def test_the_same_rows_are_the_same_file(tmp_path):

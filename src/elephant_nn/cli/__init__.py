@@ -10,8 +10,13 @@ from pathlib import Path
 from typing import Any
 
 STOPPED = 130
-EXTRAS = ("tyro", "polars", "matplotlib", "rich", "sklearn", "scipy", "PIL")
-"""Packages of the extra `experiments`."""
+EXTRAS = {
+    **dict.fromkeys(
+        ("tyro", "polars", "matplotlib", "rich", "sklearn", "scipy", "PIL"), "experiments"
+    ),
+    **dict.fromkeys(("dask", "distributed"), "cluster"),
+}
+"""The extra that each package is in."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,11 +34,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         message = "stopped; finished runs are stored, and the same command continues from here"
         return _report_error(message, STOPPED)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in EXTRAS:
+        extra = EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
             raise
-        return _report_error(
-            f'this command needs {error.name}; run: pip install "elephant-nn[experiments]"', 2
-        )
+        message = f'this command needs {error.name}; run: pip install "elephant-nn[{extra}]"'
+        return _report_error(message, 2)
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -42,7 +47,7 @@ def _dispatch(arguments: list[str]) -> int:
     from elephant_nn.cli.commands import COMMANDS
     from elephant_nn.experiments.names import UsageError, known
     from elephant_nn.experiments.tables import TABLES
-    from elephant_nn.files import DataError, StorageError
+    from elephant_nn.files import ClusterError, DataError, StorageError
 
     try:
         if arguments and arguments[0] in TABLES:
@@ -58,7 +63,7 @@ def _dispatch(arguments: list[str]) -> int:
         )
     except UsageError as error:
         return _report_error(error, 2)
-    except (StorageError, DataError) as error:
+    except (StorageError, DataError, ClusterError) as error:
         return _report_error(error, 1)
 
 

@@ -1,6 +1,7 @@
 """What the commands' arguments are, and what they name."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,38 @@ Folder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
 File = Annotated[Path | None, tyro.conf.arg(metavar="FILE")]
 Protocol = Annotated[str, tyro.conf.arg(name="set", metavar="NAME=VALUE,...")]
 Count = Annotated[int | None, tyro.conf.arg(metavar="N")]
+Address = Annotated[str, tyro.conf.arg(metavar="ADDRESS|local:N")]
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where runs are executed.
+
+    Attributes:
+        workers: processes that share the cores; default: one per core. 1 gives all cores to one run
+            at a time; 0 runs in this process.
+        cluster: instead, a Dask cluster: the address of its scheduler (tcp://host:8786), its
+            scheduler file, or local:N for N worker processes here.
+        checkpoints: a folder that all workers of the cluster share, for checkpoints that outlive a
+            worker; default: each worker's own scratch.
+        send_data: send data sets from this machine to workers that lack them; otherwise workers
+            fetch them.
+    """
+
+    workers: Count = None
+    cluster: Address = ""
+    checkpoints: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    send_data: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.cluster and (self.checkpoints or self.send_data):
+            raise UsageError("--checkpoints and --send-data need --cluster")
+        if self.cluster and self.workers is not None:
+            raise UsageError("give --workers (here) or --cluster, not both")
+
+
+Place = Annotated[Where, tyro.conf.arg(name="")]
+HERE = Where()
 
 
 def named_tables(names: Sequence[str], rows: Path | None = None, protocol: str = "") -> list[Table]:

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Literal
 
 from elephant_nn.cli.arguments import (
+    HERE,
     Count,
     File,
     Folder,
     Name,
     Names,
+    Place,
     Protocol,
     named_tables,
     selected,
@@ -22,6 +24,7 @@ from elephant_nn.cli.bench import bench
 from elephant_nn.cli.calibrating import calibrate
 from elephant_nn.cli.data import data
 from elephant_nn.cli.playing import play
+from elephant_nn.cli.status import status
 from elephant_nn.experiments.names import UsageError, known
 from elephant_nn.experiments.spec import Row, Search, Table
 from elephant_nn.experiments.tables import TABLES
@@ -43,7 +46,7 @@ def list_experiments() -> int:
 def reproduce(
     names: Names, /, seeds: Count = None, methods: str = "", neurons: str = "", rows: File = None,
     protocol: Protocol = "", quick: bool = False, again: bool = False,
-    out: Folder = Path("results"), workers: Count = None,
+    out: Folder = Path("results"), where: Place = HERE,
 ) -> int:  # fmt: skip
     """Regenerate tables and figures of the paper with the chosen settings, ours beside theirs.
 
@@ -60,12 +63,11 @@ def reproduce(
         quick: one seed only, for a first look.
         again: run what is in the store, too, and replace it.
         out: folder of the store, the figures and the report.
-        workers: processes that share the cores; default: one per core. 1 gives all cores to one run
-            at a time; 0 runs in this process.
+        where: here or on a cluster.
     """
     from elephant_nn.cli.running import (
         each,
-        make_runner,
+        open_runner,
         run_and_report,
         show_and_draw,
     )
@@ -74,7 +76,6 @@ def reproduce(
     if quick and seeds is not None:
         raise UsageError("give --quick (one seed) or --seeds, not both")
     count = check_seeds(1 if quick else seeds)
-    runner = make_runner(out, workers, again)
     chosen = list(selected(named_tables(names, rows, protocol), methods, neurons))
 
     def one(table: Table) -> int:
@@ -83,14 +84,15 @@ def reproduce(
         outcome = run_and_report(table, mine, runner, work)
         return len(outcome.failed) + show_and_draw(table, out, runner)
 
-    return each([table for table, _ in chosen], one)
+    with open_runner(out, where, again) as runner:
+        return each([table for table, _ in chosen], one)
 
 
 def sweep(
     names: Names, /, seeds: Count = None, methods: str = "", neurons: str = "",
     coarse: bool = False, finalists: int = 0, rows: File = None, protocol: Protocol = "",
     again: bool = False,
-    write: File = None, out: Folder = Path("results"), workers: Count = None,
+    write: File = None, out: Folder = Path("results"), where: Place = HERE,
 ) -> int:  # fmt: skip
     """Run the paper's grid, choose each method's setting, and report it on other seeds.
 
@@ -111,10 +113,9 @@ def sweep(
         again: run what is in the store, too, and replace it.
         write: write the chosen settings and what they were chosen on to this JSON file.
         out: folder of the store.
-        workers: processes that share the cores; default: one per core. 1 gives all cores to one run
-            at a time; 0 runs in this process.
+        where: here or on a cluster.
     """
-    from elephant_nn.cli.running import each, make_runner, run_and_report
+    from elephant_nn.cli.running import each, open_runner, run_and_report
     from elephant_nn.experiments.api import check_seeds
     from elephant_nn.experiments.choosing import write_choices
     from elephant_nn.report.tables import as_text, chosen_settings
@@ -128,7 +129,7 @@ def sweep(
         raise UsageError("--write keeps choices for the published table; leave out --set")
     if write is not None and (len(names) > 1 or "all" in names):
         raise UsageError("--write takes one experiment at a time")
-    count, runner = check_seeds(seeds), make_runner(out, workers, again)
+    count = check_seeds(seeds)
     swept: list[tuple[Table, list[Row]]] = []
     for table, mine in selected(named_tables(names, rows, protocol), methods, neurons):
         with_grid = [row for row in mine if row.grid]
@@ -150,12 +151,13 @@ def sweep(
             print(f"chosen settings: {write_choices(write, table, stored)}")
         return len(outcome.failed)
 
-    return each([table for table, _ in swept], one)
+    with open_runner(out, where, again) as runner:
+        return each([table for table, _ in swept], one)
 
 
 def results(
     names: Names, /, kept: Folder = Path("docs/results"), out: Folder = Path("results"),
-    workers: Count = None,
+    where: Place = HERE,
 ) -> int:  # fmt: skip
     """Run everything behind published tables, and publish them: rows, tables, figures, quotes.
 
@@ -166,12 +168,11 @@ def results(
         names: experiments (see `elephant list`), or `all`.
         kept: folder of the published results; documents beside it quote them.
         out: folder of the store.
-        workers: processes that share the cores; default: one per core.
+        where: here or on a cluster.
     """
-    from elephant_nn.cli.running import each, make_runner, run_and_report
+    from elephant_nn.cli.running import each, open_runner, run_and_report
     from elephant_nn.report.publishing import publish, quote, restore, run_published
 
-    runner = make_runner(out, workers)
     if not kept.is_dir():
         raise UsageError(f"there is no folder {kept}; run this in a checkout, or give --kept")
 
@@ -187,7 +188,9 @@ def results(
             print(f"published: {kept / table.name}")
         return len(outcome.failed)
 
-    return each(named_tables(names), one)
+    tables = named_tables(names)
+    with open_runner(out, where) as runner:
+        return each(tables, one)
 
 
 def show(
@@ -210,13 +213,14 @@ def show(
             legacy_order=3 or scaling=none.
         out: folder of the store.
     """
-    from elephant_nn.cli.running import make_runner
+    from elephant_nn.experiments.api import Runner
     from elephant_nn.experiments.choosing import tried_settings
     from elephant_nn.experiments.summaries import summarise_table
     from elephant_nn.report.tables import render
+    from elephant_nn.runs.run import local_executor
 
     (table,) = named_tables([known(name, TABLES, "experiment")], rows, protocol)
-    runner = make_runner(out, 0)
+    runner = Runner(out, local_executor(0))
     stored = runner.rows(table)
     for sentence in runner.outdated(table, table.rows):
         print(f"elephant: {sentence}", file=sys.stderr)
@@ -254,6 +258,7 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "show": show,
     "play": play,
     "report": report,
+    "status": status,
     "data": data,
     "calibrate": calibrate,
     "bench": bench,

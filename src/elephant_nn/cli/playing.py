@@ -92,8 +92,9 @@ def _learned(table: Table, row: Row, cell: Cell, out: Path) -> Any | None:
 
     import polars as pl
 
-    from elephant_nn.cli.running import make_runner, run_and_report
-    from elephant_nn.experiments.api import work_of
+    from elephant_nn.cli.running import run_and_report
+    from elephant_nn.experiments.api import Runner, work_of
+    from elephant_nn.runs.run import local_executor
     from elephant_nn.runs.shard import learned_file, load_learned
 
     work, kept = work_of(table, row), learned_file(out / table.name, cell)
@@ -101,10 +102,10 @@ def _learned(table: Table, row: Row, cell: Cell, out: Path) -> Any | None:
     if learned is not None:
         return learned
     with TemporaryDirectory() as apart:
-        rows = make_runner(out, 1).rows(table)
+        rows = Runner(out, local_executor(0)).rows(table)
         rows = rows.filter(pl.col("cell") == cell.id) if rows.height else rows
         if not rows.height or rows["status"][0] == "ok":
-            runner = make_runner(Path(apart), 1)
+            runner = Runner(Path(apart), local_executor(1))
             train = lambda runner: runner.run(table, [(row, cell)], keep=True)
             run_and_report(table, [row], runner, train)
             rows = runner.rows(table)

@@ -2,23 +2,46 @@
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from elephant_nn.cli.arguments import Where
 from elephant_nn.experiments.api import Runner
 from elephant_nn.experiments.names import UsageError
 from elephant_nn.experiments.spec import Row, Table
 from elephant_nn.files import DataError, StorageError
+from elephant_nn.runs.executors import Executor
 from elephant_nn.runs.progress import progress
 from elephant_nn.runs.run import Outcome, local_executor
 
 
-def make_runner(out: Path, workers: int | None, again: bool = False) -> Runner:
-    try:
-        return Runner(out, local_executor(workers), again)
-    except ValueError as error:
-        raise UsageError(f"--{error}") from error
+@contextmanager
+def open_runner(out: Path, where: Where, again: bool = False) -> Iterator[Runner]:
+    """A runner here or on a cluster, which is left at the end."""
+    with ExitStack() as stack:
+        try:
+            executor = stack.enter_context(_executor(where))
+        except ValueError as error:
+            raise UsageError(f"--{error}") from error
+        yield Runner(out, executor, again)
+
+
+@contextmanager
+def _executor(where: Where) -> Iterator[Executor]:
+    if not where.cluster:
+        yield local_executor(where.workers)
+        return
+    from elephant_nn.runs.cluster import cluster_executor
+    from elephant_nn.runs.connection import silence_dask
+
+    silence_dask()
+    with cluster_executor(
+        where.cluster, checkpoints=where.checkpoints or "", send_data=where.send_data,
+        notice=lambda text: print(text, file=sys.stderr),
+    ) as executor:  # fmt: skip
+        yield executor
 
 
 def run_and_report(

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from elephant_nn.data.catalog import CATALOG, cached
+from elephant_nn.data.catalog import CATALOG, cached, fetch, is_cached
 from elephant_nn.data.dataset import PARTS, Dataset
-from elephant_nn.data.embedding import embedding_path
+from elephant_nn.data.embedding import embedding_path, make_embedding
 from elephant_nn.data.formats import optional
 from elephant_nn.data.images import image_arrays
-from elephant_nn.data.sources import DAMAGED
+from elephant_nn.data.sources import DAMAGED, Notice
 from elephant_nn.files import DataError
 
 BUILT_IN = "digits"
@@ -41,6 +41,23 @@ def load(name: str | Path, embedding: str | None = None) -> Dataset:
     if path.is_file():
         return from_npz(path)
     raise DataError(f"no data set, file or folder is named {name!r}; {_near(name)}")
+
+
+def has_data(name: str, embedding: str = "") -> bool:
+    """Whether a data set, or an embedding of it, needs no fetching; files are not examined."""
+    if embedding:
+        return embedding_path(name, embedding).is_file()
+    return name not in CATALOG or is_cached(name)
+
+
+def ensure_data(name: str, embedding: str, notice: Notice) -> None:
+    """Fetch a data set, or make an embedding of it, unless it is there."""
+    if embedding and has_data(name, embedding):
+        return
+    if name in CATALOG and cached(CATALOG[name]) is None:
+        fetch(CATALOG[name], notice=notice)
+    if embedding:
+        make_embedding(name, embedding, notice)
 
 
 def _near(name: str) -> str:

@@ -58,25 +58,23 @@ class Runner:
         """Run the cells of some rows of a table that the store lacks."""
         problem = resolve(table.problem)
         jobs: list[Job] = [(work_of(table, row), cell) for row, cell in cells]
+        embeddings = {str(cell.hyper.get("embedding", "")) for _, cell in jobs}
+
+        def report(done: float, total: int) -> None:
+            self.report(done, total)
+            self.executor.announce(table.name, done, total)
+
+        def fetch() -> None:
+            from elephant_nn.data.loading import ensure_data
+
+            if table.data is not None and self.executor.reads_data_here:
+                for embedding in embeddings:
+                    ensure_data(table.data, embedding, self.notice)
+
         return run_cells(
             jobs, self.out, lanes=lambda cell: problem.lanes(cell.hyper), executor=self.executor,
-            keep=keep, again=self.again, report=self.report,
-            prepare=lambda: self._fetch(table.data, {str(cell.hyper.get("embedding", ""))
-                                                     for _, cell in jobs}),
+            keep=keep, again=self.again, report=report, prepare=fetch,
         )  # fmt: skip
-
-    def _fetch(self, name: str | None, embeddings: Iterable[str]) -> None:
-        """Fetch the data set, or make its embeddings that runs need, unless they are there."""
-        from elephant_nn.data.catalog import CATALOG, cached, fetch
-        from elephant_nn.data.embedding import embedding_path, make_embedding
-
-        for embedding in embeddings:
-            if name is None or (embedding and embedding_path(name, embedding).is_file()):
-                continue
-            if name in CATALOG and cached(CATALOG[name]) is None:
-                fetch(CATALOG[name], notice=self.notice)
-            if embedding:
-                make_embedding(name, embedding, self.notice)
 
     def rows(self, table: Table) -> pl.DataFrame:
         return read_rows(rows_folder(self.out, table.name))

@@ -1,20 +1,15 @@
 """Where shards run. An executor takes shards and yields each with its rows or its failure."""
 
-import multiprocessing
-import os
-import signal
-import sys
-import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-from elephant_nn.runs.shard import Shard, run_shard
+from elephant_nn.runs.shard import Shard, progress_file, run_shard
 from elephant_nn.runs.store import Record
+from elephant_nn.runs.worker import Worker
 
 TRIES = 2
 """A shard whose worker dies is run once more."""
@@ -26,29 +21,42 @@ class Failure:
 
 
 Result = list[Record] | Failure
-Waiting = Callable[[Sequence[Shard]], None]
+Waiting = Callable[[float], None]
+"""Called regularly with the work done in unfinished shards, in runs."""
 
 
 @runtime_checkable
 class Executor(Protocol):
     """Takes shards one by one and yields them in any order, each with its rows or its failure.
 
-    `waiting` is called regularly with the shards that are running.
+    Learned parameters of shards that keep them are in the folder beside `scratch` when the shard is
+    yielded. `reads_data_here` says whether this machine's data sets are needed.
     """
+
+    @property
+    def reads_data_here(self) -> bool: ...
 
     def run(
         self, shards: Iterable[Shard], scratch: Path, checkpoint_seconds: float, waiting: Waiting
     ) -> Iterator[tuple[Shard, Result]]: ...
 
+    def announce(self, table: str, done: float, total: int) -> None:
+        """Tell whoever watches the executor how many runs of a table are done."""
+
 
 class ThisProcess:
     """One shard after another, here."""
+
+    reads_data_here = True
 
     def run(
         self, shards: Iterable[Shard], scratch: Path, checkpoint_seconds: float, waiting: Waiting
     ) -> Iterator[tuple[Shard, Result]]:
         for shard in shards:
-            yield shard, _attempt(shard, scratch, checkpoint_seconds)
+            yield shard, attempt(shard, scratch, checkpoint_seconds)
+
+    def announce(self, table: str, done: float, total: int) -> None:
+        pass
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,7 @@ class LocalProcesses:
 
     workers: int
     threads: int
+    reads_data_here = True
 
     def run(
         self, shards: Iterable[Shard], scratch: Path, checkpoint_seconds: float, waiting: Waiting
@@ -74,7 +83,7 @@ class LocalProcesses:
                 while len(busy) < self.workers and (task := take()):
                     worker = idle.pop() if idle else Worker(self.threads)
                     busy[worker] = task
-                    worker.send(_attempt, task[0], scratch, checkpoint_seconds)
+                    worker.send(attempt, task[0], scratch, checkpoint_seconds)
                 if not busy:
                     return
                 ready = wait([worker.connection for worker in busy], timeout=0.5)
@@ -88,97 +97,32 @@ class LocalProcesses:
                         again.append((shard, tries + 1))
                     else:
                         yield shard, Failure(f"its worker died twice ({worker.death()})")
-                waiting([shard for shard, _ in busy.values()])
+                waiting(sum(partly(shard, scratch) for shard, _ in busy.values()))
         finally:
             for worker in (*idle, *busy):
                 worker.stop()
 
-
-class Worker:
-    """A process that calls one function at a time."""
-
-    def __init__(self, threads: int):
-        context = multiprocessing.get_context("spawn")  # JAX's threads do not survive a fork
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(theirs, threads), daemon=True)
-        with _ignoring_interrupts(), _without_main():
-            self.process.start()
-        theirs.close()
-
-    def send(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Call a function there; if the process has died, `receive` says so."""
-        with suppress(OSError):
-            self.connection.send((function, *arguments))
-
-    def receive(self) -> Any:
-        """The result; None if the process died."""
-        try:
-            return self.connection.recv()
-        except (EOFError, OSError):
-            self.process.join(timeout=1)
-            self.stop()
-            return None
-
-    def death(self) -> str:
-        killed = self.process.exitcode == -signal.SIGKILL
-        return "killed: out of memory?" if killed else f"exit status {self.process.exitcode}"
-
-    def stop(self) -> None:
-        """End the process at once: an unfinished shard is run again another time."""
-        self.process.kill()
-        self.process.join()
-        self.connection.close()
+    def announce(self, table: str, done: float, total: int) -> None:
+        pass
 
 
-@contextmanager
-def _without_main() -> Iterator[None]:
-    """Workers import by name what they need; importing a user's script would run it again."""
-    main = sys.modules["__main__"]
-    names: tuple[str, ...] = ("__file__", "__spec__")
-    hidden = {name: vars(main).pop(name) for name in names if name in vars(main)}
-    main.__spec__ = None
+def partly(shard: Shard, scratch: Path) -> float:
+    """How much of a running shard is done, in runs."""
     try:
-        yield
-    finally:
-        vars(main).update(hidden)
+        return len(shard.cells) * float(progress_file(shard, scratch).read_text())
+    except (OSError, ValueError):
+        return 0.0
 
 
-@contextmanager
-def _ignoring_interrupts() -> Iterator[None]:
-    """Workers inherit this from their start: the parent decides what Ctrl-C stops."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _work(connection: Connection, threads: int) -> None:
-    os.environ["PJRT_NPROC"] = str(threads)
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
-    while True:
-        try:
-            function, *arguments = connection.recv()
-        except (EOFError, OSError):
-            return
-        connection.send(function(*arguments))
-
-
-def _attempt(shard: Shard, scratch: Path, checkpoint_seconds: float) -> Result:
+def attempt(shard: Shard, scratch: Path, checkpoint_seconds: float) -> Result:
     try:
         return run_shard(shard, scratch, checkpoint_seconds)
     except Exception as error:
         # A sweep goes on without a shard that fails, whatever the reason; the reason is reported.
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{Path(last.filename).name}:{last.lineno}"
-        return Failure(f"{type(error).__name__}: {error} ({where})")
+        return Failure(reason_of(error))
 
 
-def _exit_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
+def reason_of(error: Exception) -> str:
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(last.filename).name}:{last.lineno}"
+    return f"{type(error).__name__}: {error} ({where})"

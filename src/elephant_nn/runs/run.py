@@ -1,6 +1,7 @@
 """Run cells: skip what the store has, execute the rest, store each shard as it ends."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,10 +10,11 @@ from elephant_nn.files import make_folder, remove_leftovers
 from elephant_nn.runs.cells import Cell
 from elephant_nn.runs.checkpoint import remove_finished
 from elephant_nn.runs.executors import Executor, Failure, LocalProcesses, ThisProcess
+from elephant_nn.runs.leases import leases
 from elephant_nn.runs.machine import cores
 from elephant_nn.runs.progress import Report
-from elephant_nn.runs.shard import Shard, Work
-from elephant_nn.runs.store import done_cells, drop_older, has_shard, rows_folder, write_rows
+from elephant_nn.runs.shard import Shard, Work, checkpoint_file
+from elephant_nn.runs.store import done_cells, drop_older, row_files, rows_folder, write_rows
 
 Job = tuple[Work, Cell]
 """A cell, and the program that runs it."""
@@ -83,7 +85,8 @@ def run_cells(
 
     Each shard is stored as soon as it ends, so a kill at any time loses only shards under way, and
     the same call continues from there. A shard that raises, or whose worker dies twice, is reported
-    and not stored.
+    and not stored. What another command on the same store is running is waited for, and run here if
+    that command ends without storing it.
 
     Args:
         keep: also keep what the runs learned, if the program says what that is.
@@ -98,45 +101,62 @@ def run_cells(
     scratch = make_folder(out / table / "unfinished")
     for place in (folder, scratch):
         remove_leftovers(place)
-    stored: Collection[str] = set() if again else done_cells(folder)
+    known = set(row_files(folder))
+    stored = set() if again else done_cells(folder)
     missing = [(work, cell) for work, cell in jobs if cell.id not in stored]
     outcome, written = Outcome(kept=len(jobs) - len(missing)), list[Path]()
 
-    def tell(running: Sequence[Shard] = ()) -> None:
-        partly = sum(len(shard.cells) * _fraction(scratch, shard) for shard in running)
+    def tell(partly: float = 0.0) -> None:
         report(outcome.settled + partly, len(jobs))
+
+    def free(busy: list[Shard]) -> Iterator[Shard]:
+        """Shards that no other command is running, under a lease; the others are put aside."""
+        for shard in plan_shards(missing, lanes, keep=keep):
+            if not leased.take(shard.cells):
+                busy.append(shard)
+            elif again:
+                checkpoint_file(shard, scratch).unlink(missing_ok=True)
+                yield shard
+            elif stored_by_others().isdisjoint(cell.id for cell in shard.cells):
+                yield shard
+            else:
+                leased.release(shard.cells)
+                busy.append(shard)
+
+    def stored_by_others() -> set[str]:
+        nonlocal known
+        if new := set(row_files(folder)) - known - set(written):
+            stored.update(done_cells(folder, known.union(written)))
+            known |= new
+        return stored
 
     tell()
     if missing:
         prepare()
-
-    def shards() -> Iterator[Shard]:
-        for shard in plan_shards(missing, lanes, keep=keep):
-            if again:
-                (scratch / f"{shard.id}.safetensors").unlink(missing_ok=True)
-            elif has_shard(folder, shard.id):  # another command was faster
-                outcome.kept += len(shard.cells)
-                continue
-            yield shard
-
-    for shard, result in executor.run(shards(), scratch, checkpoint_seconds, tell):
-        if isinstance(result, Failure):
-            outcome.failed.update(dict.fromkeys(shard.cells, result.reason))
-        else:
-            written.append(write_rows(folder, shard.id, result))
-            outcome.ran += len(result)
-            outcome.diverged += sum(row["status"] == "diverged" for row in result)
-        tell()
+    with leases(folder.parent / "leases") as leased:
+        while missing:
+            busy: list[Shard] = []
+            for shard, result in executor.run(free(busy), scratch, checkpoint_seconds, tell):
+                if isinstance(result, Failure):
+                    outcome.failed.update(dict.fromkeys(shard.cells, result.reason))
+                else:
+                    written.append(write_rows(folder, shard.id, result))
+                    outcome.ran += len(result)
+                    outcome.diverged += sum(row["status"] == "diverged" for row in result)
+                leased.release(shard.cells)
+                tell()
+            while busy and not any(leased.free(shard.cells) for shard in busy):
+                time.sleep(0.5)
+            waited = {cell for shard in busy for cell in shard.cells}
+            there = set() if again else stored_by_others()
+            missing = [(work, cell) for work, cell in missing if cell in waited]
+            outcome.kept += sum(cell.id in there for _, cell in missing)
+            missing = [(work, cell) for work, cell in missing if cell.id not in there]
+            if busy:
+                tell()
     if again:
         drop_older(folder, [cell.id for _, cell in jobs if cell not in outcome.failed], written)
     remove_finished(scratch, done_cells(folder))
     with suppress(OSError):
         scratch.rmdir()  # unless another command, or a failed run, has something in it
     return outcome
-
-
-def _fraction(scratch: Path, shard: Shard) -> float:
-    try:
-        return float((scratch / f"{shard.id}.progress").read_text())
-    except (OSError, ValueError):
-        return 0.0

@@ -58,8 +58,8 @@ class Work:
     @property
     def code(self) -> str:
         """A hash of what a checkpoint depends on besides its cells."""
-        parts = (self.problem, self.build, self.evaluations, self.source, machine()["versions"])
-        return digest(*parts)
+        names = (Path(self.problem).name, Path(self.build).name)  # of a file wherever it is
+        return digest(*names, self.evaluations, self.source, machine()["versions"])
 
 
 @dataclass(frozen=True)
@@ -180,14 +180,14 @@ def run_shard(shard: Shard, scratch: Path, checkpoint_seconds: float = 10.0) -> 
     # Large networks leave no memory for an initial state beside the restored one.
     shapes = jax.eval_shape(steps.start, keys, floats, data)
     collected, died = _empty_outputs(steps, shapes, floats), np.zeros(shard.lanes, int)
-    path = scratch / f"{shard.id}.safetensors"
+    path = checkpoint_file(shard, scratch)
     code = shard.work.code
     done, (carry, collected, died) = load_checkpoint(path, (shapes, collected, died), code) or (
         0,
         (steps.start(keys, floats, data), collected, died),
     )
     collected, died = jax.tree.map(np.array, (collected, died))
-    progress = _Progress(scratch / f"{shard.id}.progress", program.chunks)
+    progress = _Progress(progress_file(shard, scratch), program.chunks)
     saved, pause = time.monotonic(), checkpoint_seconds
     for index in range(done, program.chunks):
         carry, outputs, alive = steps.advance(carry, floats, data, index)
@@ -213,6 +213,15 @@ def run_shard(shard: Shard, scratch: Path, checkpoint_seconds: float = 10.0) -> 
     path.unlink(missing_ok=True)
     progress.stop()
     return rows
+
+
+def checkpoint_file(shard: Shard, scratch: Path) -> Path:
+    return scratch / f"{shard.id}.safetensors"
+
+
+def progress_file(shard: Shard, scratch: Path) -> Path:
+    """Has the finished fraction of a shard while it runs."""
+    return scratch / f"{shard.id}.progress"
 
 
 def learned_file(folder: Path, cell: Cell) -> Path:

@@ -35,13 +35,18 @@ def write_rows(folder: Path, shard: str, rows: Sequence[Record]) -> Path:
     return write_whole(folder / f"{shard}-{_checksum(content)}.parquet", content)
 
 
-def read_rows(folder: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
+def read_rows(
+    folder: Path, columns: Sequence[str] | None = None, besides: Collection[Path] = ()
+) -> pl.DataFrame:
     """All rows of a folder, one per cell; damaged files are set aside with a `StoreWarning`.
 
     Of several rows of a cell the newest counts. An empty or absent folder gives an empty frame.
+    The files `besides` are left out.
     """
     frames = []
-    for path in _files(folder):
+    for path in row_files(folder):
+        if path in besides:
+            continue
         try:
             content = path.read_bytes()
         except FileNotFoundError:
@@ -89,7 +94,7 @@ def with_settings(rows: pl.DataFrame) -> pl.DataFrame:
 def drop_older(folder: Path, cells: Collection[str], newest: Collection[Path]) -> None:
     """Remove the rows of some cells from all files but the newest."""
     mine = pl.col("cell").is_in(list(cells))
-    for path in _files(folder):
+    for path in row_files(folder):
         try:
             if path in newest or not pl.read_parquet(path, columns=["cell"]).filter(mine).height:
                 continue
@@ -102,23 +107,20 @@ def drop_older(folder: Path, cells: Collection[str], newest: Collection[Path]) -
         path.unlink(missing_ok=True)
 
 
-def done_cells(folder: Path) -> set[str]:
-    rows = read_rows(folder, ["cell"])
+def done_cells(folder: Path, besides: Collection[Path] = ()) -> set[str]:
+    rows = read_rows(folder, ["cell"], besides)
     return set(rows["cell"]) if rows.height else set()
 
 
-def has_shard(folder: Path, shard: str) -> bool:
-    return any(folder.glob(f"{shard}-*.parquet"))
-
-
-def _files(folder: Path) -> list[Path]:
+def row_files(folder: Path) -> list[Path]:
+    """The files of rows, the newest first."""
     try:
         found = [
             (path.stat().st_mtime_ns, path) for path in folder.glob("*.parquet") if path.is_file()
         ]
         return [path for _, path in sorted(found, reverse=True)]
     except FileNotFoundError:
-        return _files(folder)  # another command has just removed one
+        return row_files(folder)  # another command has just removed one
     except OSError as error:
         raise StorageError(f"cannot read {folder}: {error.strerror}") from error
 
