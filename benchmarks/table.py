@@ -26,6 +26,7 @@ BENCHMARKS = {
     "split": "benchmarks.split",
     "embedding": "benchmarks.embedding",
     "estimators": "benchmarks.estimators",
+    "torch-step": "benchmarks.torch_step",
     "rl": "benchmarks.rl",
 }
 """Modules with a function `measure() -> list[Measurement]`."""

@@ -1,0 +1,6 @@
+"""The elephant for PyTorch: `from elephant_nn.torch import Elephant, elephantize`. Without JAX."""
+
+from elephant_nn.torch.activation import Elephant, elephant
+from elephant_nn.torch.initialisers import even_bias_, fan_in_uniform_
+
+__all__ = ["Elephant", "elephant", "even_bias_", "fan_in_uniform_"]
