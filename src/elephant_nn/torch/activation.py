@@ -78,6 +78,13 @@ class Elephant(nn.Module):
         """The width, or the widths if they are learned."""
         return self._a if self.log_a is None else self.log_a.exp()
 
+    def set_width(self, a: float) -> None:
+        """Set the width, of all units if there are several."""
+        self._a = _checked_width(a, torch.float32)
+        if self.log_a is not None:
+            with torch.no_grad():
+                self.log_a.fill_(math.log(a))
+
     def forward(self, x: Tensor) -> Tensor:
         a = self.a
         if isinstance(a, Tensor) and self.units is not None:
