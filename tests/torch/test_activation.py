@@ -21,7 +21,9 @@ TINY = 2.0**-130  # a denormal number in float32 and bfloat16
 
 def points(dtype):
     name = "float32" if dtype == "bfloat16" else dtype
-    grid = np.concatenate([np.linspace(-3, 3, 41), np.logspace(-4, 4.5, 18), -np.logspace(-4, 4, 9)])
+    grid = np.concatenate(
+        [np.linspace(-3, 3, 41), np.logspace(-4, 4.5, 18), -np.logspace(-4, 4, 9)]
+    )
     special = [0.0, -0.0, np.inf, -np.inf, np.nan, TINY, -TINY, 1e20, -1e30, 3e38, 1e-30, 0.1, -0.1]
     with np.errstate(over="ignore", under="ignore"):
         return np.concatenate([grid, special]).astype(name)

@@ -168,7 +168,9 @@ def _checked(model: Any, example_inputs: Any) -> Inputs:
     devices = {parameter.device for _, parameter in parameters}
     for tensor in inputs.tensors:
         if tensor.is_complex():
-            raise TypeError("elephantize: example_inputs are complex; the elephant is for real ones")
+            raise TypeError(
+                "elephantize: example_inputs are complex; the elephant is for real ones"
+            )
         if len(devices) == 1 and tensor.device not in devices:
             raise ValueError(
                 f"elephantize: example_inputs are on {tensor.device} and the model on "
@@ -180,7 +182,9 @@ def _checked(model: Any, example_inputs: Any) -> Inputs:
                 f"{tuple(tensor.shape)}"
             )
         if tensor.is_floating_point() and not tensor.isfinite().all():
-            raise ValueError("elephantize: example_inputs have NaN or infinity; leave such rows out")
+            raise ValueError(
+                "elephantize: example_inputs have NaN or infinity; leave such rows out"
+            )
     return inputs
 
 

@@ -21,10 +21,7 @@ ACTIVATIONS = (
     nn.Mish, nn.Tanh, nn.Sigmoid, nn.Softplus, nn.Softsign, nn.Hardtanh, nn.Hardswish,
     nn.Hardsigmoid, nn.Threshold, nn.Tanhshrink,
 )  # fmt: skip
-_NAMES = (
-    "relu relu_ relu6 leaky_relu leaky_relu_ rrelu elu elu_ selu celu gelu silu mish tanh sigmoid "
-    "softplus softsign hardtanh hardswish hardsigmoid tanhshrink"
-).split()
+_NAMES = ["relu", "relu_", "relu6", "leaky_relu", "leaky_relu_", "rrelu", "elu", "elu_", "selu", "celu", "gelu", "silu", "mish", "tanh", "sigmoid", "softplus", "softsign", "hardtanh", "hardswish", "hardsigmoid", "tanhshrink"]
 FUNCTIONS = {
     getattr(module, name): name
     for name in _NAMES
@@ -229,7 +226,9 @@ def _module_place(name: str, module: nn.Module, modules: dict[str, nn.Module]) -
 
 def _attribute_place(name: str, module: nn.Module, modules: dict[str, nn.Module]) -> Place:
     if not name:
-        raise ValueError("elephantize: the model is an activation itself; use Elephant in its place")
+        raise ValueError(
+            "elephantize: the model is an activation itself; use Elephant in its place"
+        )
     parent, _, attribute = name.rpartition(".")
     return Place(name, type(module).__name__, modules[parent], attribute)
 
