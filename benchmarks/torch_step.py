@@ -61,7 +61,7 @@ def step(
 
 
 def interleaved(first: Callable[[], None], second: Callable[[], None]) -> tuple[float, float]:
-    """Seconds of two functions called in turn: the lower quartile, which other load hardly moves."""
+    """Seconds of two functions called in turn: lower quartiles, which other load hardly moves."""
     times: tuple[list[float], list[float]] = ([], [])
     for i in range(ROUNDS + 5):
         for function, taken in zip((first, second), times, strict=True):

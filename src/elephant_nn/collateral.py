@@ -42,12 +42,12 @@ def report_change(
 ) -> EditReport:  # fmt: skip
     """The report of an edit from outputs, and errors at the edited points, before and after it."""
     keep = np.asarray(outside)
-    old, new = np.asarray(old)[keep], np.asarray(new)[keep]
-    change = np.linalg.norm(new - old, axis=-1)
+    first, last = np.asarray(old)[keep], np.asarray(new)[keep]
+    change = np.linalg.norm(last - first, axis=-1)
     numbers = [*map(float, (*errors, change.mean(), change.max(), (change > moved).mean()))]
     if not classes:
         return EditReport(*numbers)
-    before, after = old.argmax(-1), new.argmax(-1)
+    before, after = first.argmax(-1), last.argmax(-1)
     numbers.append(float((before != after).mean()))
     if labels is not None:
         truth = np.asarray(labels)[keep]

@@ -32,10 +32,10 @@ def edit(
 ) -> Any:  # fmt: skip
     """Teach a network or a learner that f(x) = y, at one point or at several, and nothing else.
 
-    A network takes gradient steps on the points alone, by default of plain SGD with rate 1e-3 as in
-    the paper's demonstration. For labels they stop as soon as every point has its label. A
-    `ridge_head` is solved anew with the points added, which is exact. Any other learner takes its
-    own updates on them.
+    A network, or that of a learner, takes gradient steps on the points alone, by default of plain
+    SGD with rate 1e-3 as in the paper's demonstration. For labels they stop as soon as every point
+    has its label. A `ridge_head` is solved anew with the points added, which is exact. Any other
+    learner, which has no gradients, takes its own updates on them.
 
     Args:
         model: a `Network` and its `params`, or a `Learner` and its state.
@@ -43,7 +43,7 @@ def edit(
         y: the target of each: whole numbers are labels, other numbers are outputs, one row per
             point. With one input, a single label or a single row.
         keep: inputs whose outputs shall stay as they are. For a network their squared change is
-            added to the loss; a learner is shown them with its own predictions.
+            added to the loss; other learners are shown them with its own predictions.
         keep_weight: factor of that squared change.
         steps: of gradient, at most; by default 50, for labels 1,000.
         optimiser: any of optax, for a network.
@@ -62,9 +62,20 @@ def edit(
     if len(points) != len(targets):
         raise ValueError(f"edit: {len(points)} inputs and {len(targets)} targets do not match")
     steps = (1000 if labels else 50) if steps is None else steps
+    if (
+        isinstance(model, Learner)
+        and model.network is not None
+        and hasattr(state := params, "params")
+    ):
+        return state._replace(
+            params=edit(
+                model.network, state.params, points, targets, keep=keep, keep_weight=keep_weight,
+                steps=steps, optimiser=optimiser, tolerance=tolerance, weight=weight,
+            )
+        )  # fmt: skip
     if isinstance(model, Learner):
         if optimiser is not None:
-            raise ValueError("edit: a learner has its own optimiser; leave optimiser out")
+            raise ValueError("edit: this learner takes no gradient steps; leave optimiser out")
         kept = None if keep is None else jnp.asarray(keep)
         return _edit_learner(model, params, points, targets, kept, steps, tolerance, weight)
     if weight is not None:

@@ -94,7 +94,9 @@ MODELS = {
     "cnn": (CNN, images, "relu_1_elephant", "fc1", 100),
     "residual": (Residual, images, "relu_elephant", "norm2", 8),
     "block": (Block, lambda: torch.randn(20, 7, 16), "act", "up", 64),
-    "encoder": (encoder, lambda: torch.randn(20, 7, 16), "0.layers.1.activation", "0.layers.1.linear1", 64),
+    "encoder": (
+        encoder, lambda: torch.randn(20, 7, 16), "0.layers.1.activation", "0.layers.1.linear1", 64
+    ),
 }  # fmt: skip
 
 
@@ -156,7 +158,9 @@ def test_functional_dropout_still_follows_the_mode():
 
 
 def test_statistics_of_batch_normalisation_are_used_but_not_moved():
-    model = nn.Sequential(nn.Linear(5, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 40), nn.ReLU(), nn.Linear(40, 2))  # fmt: skip
+    model = nn.Sequential(
+        nn.Linear(5, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 40), nn.ReLU(), nn.Linear(40, 2)
+    )  # fmt: skip
     x = torch.randn(50, 5) + 2
     for _ in range(3):
         model(x)
@@ -169,7 +173,9 @@ def test_statistics_of_batch_normalisation_are_used_but_not_moved():
 
 
 def test_a_normalised_layer_evaluates_well_at_once():
-    model = nn.Sequential(nn.Conv2d(1, 30, 3), nn.BatchNorm2d(30), nn.ReLU(), nn.Flatten(), nn.Linear(30 * 36, 2))  # fmt: skip
+    model = nn.Sequential(
+        nn.Conv2d(1, 30, 3), nn.BatchNorm2d(30), nn.ReLU(), nn.Flatten(), nn.Linear(30 * 36, 2)
+    )
     x = 5 + 10 * images()
     model, report = elephantize(model, x)
     model.train()
@@ -244,9 +250,12 @@ class Quantised(nn.Module):
     ("build", "inputs", "settings", "message"),
     [
         (lambda: nn.Linear(5, 2), torch.ones(2, 5), {}, "has no activation that is known"),
-        (lambda: nn.Sequential(nn.Linear(5, 2), nn.Sigmoid()), torch.ones(2, 5), {}, "the only activation, 1, is at the output"),
-        (Dynamic, torch.ones(2, 5), {}, r"cannot trace Dynamic \(.*\); name the activation.* 'act'"),
-        (Dynamic, torch.ones(2, 5), {"layers": ["avt"]}, "no module 'avt'; its activations are 'act'"),
+        (lambda: nn.Sequential(nn.Linear(5, 2), nn.Sigmoid()), torch.ones(2, 5), {},
+         "the only activation, 1, is at the output"),
+        (Dynamic, torch.ones(2, 5), {},
+         r"cannot trace Dynamic \(.*\); name the activation.* 'act'"),
+        (Dynamic, torch.ones(2, 5), {"layers": ["avt"]},
+         "no module 'avt'; its activations are 'act'"),
         (Dynamic, torch.ones(2, 5), {"layers": ["fc1"]}, "'fc1' is Linear, not an activation"),
         (Dynamic, torch.ones(2, 5), {"layers": ["act"]}, "all examples look the same to 'act'"),
         (Branching, torch.ones(2, 5), {}, "computes differently in training"),
@@ -260,7 +269,8 @@ class Quantised(nn.Module):
         (lambda: "model", torch.ones(2, 20), {}, "must be an nn.Module, got str"),
         (mlp, torch.ones(2, 20), {"a": -1.0}, "finite and above 0"),
         (mlp, torch.ones(2, 20), {"head": "lstm"}, "head must be one of"),
-        (lambda: nn.Sequential(nn.LazyLinear(4), nn.ReLU(), nn.Linear(4, 2)), torch.ones(2, 5), {}, "has no shape yet"),
+        (lambda: nn.Sequential(nn.LazyLinear(4), nn.ReLU(), nn.Linear(4, 2)), torch.ones(2, 5), {},
+         "has no shape yet"),
         (lambda: torch.compile(mlp()), torch.ones(2, 20), {}, "compiled already"),
     ],
 )  # fmt: skip

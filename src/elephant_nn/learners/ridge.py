@@ -102,9 +102,10 @@ def ridge_head(
 
     def update(state: RidgeState, batch: Batch | WeightedBatch) -> RidgeState:
         h, y = features(state.params, batch[0]), one_column_per_output(batch[1])
-        sums = state.sums
-        add = add_to_sums if isinstance(sums, RidgeSums) else add_to_sketch
-        return state._replace(sums=add(sums, h, y, forgetting, *batch[2:]))
+        weight = batch[2] if len(batch) == 3 else None
+        if isinstance(state.sums, RidgeSums):
+            return state._replace(sums=add_to_sums(state.sums, h, y, forgetting, weight))
+        return state._replace(sums=add_to_sketch(state.sums, h, y, forgetting, weight))
 
     def prepare(state: RidgeState | RidgeSolution) -> RidgeSolution:
         if isinstance(state, RidgeSolution):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, fx, nn
+from torch.nn.parameter import is_lazy
 from torch.nn.utils import parametrize
 
 from elephant_nn.calibration import QUANTILES, Head, responses, settings
@@ -148,7 +149,7 @@ def _checked(model: Any, example_inputs: Any) -> Inputs:
             )
     parameters = [*model.named_parameters(), *model.named_buffers()]
     for name, parameter in parameters:
-        if isinstance(parameter, nn.parameter.UninitializedTensorMixin):
+        if is_lazy(parameter):
             raise ValueError(
                 f"elephantize: {name!r} has no shape yet; run the model once on example inputs"
             )
@@ -178,8 +179,8 @@ def _checked(model: Any, example_inputs: Any) -> Inputs:
             )
         if tensor.dim() and len(tensor) < 2:
             raise ValueError(
-                "elephantize: example_inputs must be two or more inputs in one batch, got the shape "
-                f"{tuple(tensor.shape)}"
+                "elephantize: example_inputs must be two or more inputs in one batch, got the "
+                f"shape {tuple(tensor.shape)}"
             )
         if tensor.is_floating_point() and not tensor.isfinite().all():
             raise ValueError(
@@ -210,7 +211,7 @@ def _as_it_was_on_errors(places: Sequence[Place]) -> Iterator[None]:
 def _check_layer(place: Place, keep_weights: bool) -> None:
     if place.layer is not None and parametrize.is_parametrized(place.layer) and not keep_weights:
         raise ValueError(
-            f"elephantize: the weights of {place.layer_name!r} are parametrised and cannot be drawn "
+            f"elephantize: weights of {place.layer_name!r} are parametrised and cannot be drawn "
             "anew; pass keep_weights=True"
         )
 
@@ -259,28 +260,29 @@ def _settle(
     sigma_bias: float | None, keep_weights: bool, head: Head,
 ) -> Change:  # fmt: skip
     """Initial weights, then settings from pre-activations without biases, then biases."""
-    reasons = []
-    layer, norm = place.layer, place.norm
+    reasons: list[str] = []
+    layer: Any = place.layer
+    norm: Any = place.norm
     frozen = layer is not None and not layer.weight.requires_grad
     anew = layer is not None and not (keep_weights or frozen)
     spread = norm if norm is not None else layer
-    bias = None if spread is None else spread.bias
+    bias: Any = None if spread is None else spread.bias
     with torch.no_grad():
         if anew:
-            fan_in_uniform_(layer.weight)  # type: ignore[union-attr,arg-type]
+            fan_in_uniform_(layer.weight)
             reasons.append(f"{place.layer_name}: weights from U(+-1/sqrt(inputs)), as in the paper")
-            if layer.bias is not None:  # type: ignore[union-attr]
-                layer.bias.zero_()  # type: ignore[union-attr,operator]
+            if layer.bias is not None:
+                layer.bias.zero_()
             if norm is not None:
-                norm.weight.fill_(1)  # type: ignore[operator,union-attr]
+                norm.weight.fill_(1)
                 if hasattr(norm, "reset_running_stats"):
-                    norm.reset_running_stats()  # type: ignore[operator]
+                    norm.reset_running_stats()
                 reasons.append(f"{place.norm_name}: scale 1, statistics of the examples")
         elif layer is not None:
             why = "they need no gradient" if frozen else "as requested"
             reasons.append(f"{place.layer_name}: weights kept, {why}")
         if bias is not None:
-            bias.zero_()  # type: ignore[operator]
+            bias.zero_()
     z = _rows(_seen(model, activation, inputs)[0], place)
     suggested = settings(_differences(z, place), z.shape[1], head)
     width = suggested[0] if a is None else a
@@ -294,12 +296,12 @@ def _settle(
         reach = 0.0
         reasons.append("no biases to spread before it: some inputs may get no response")
     else:
-        even_bias_(bias, reach)  # type: ignore[arg-type]
+        even_bias_(bias, reach)
         where = place.norm_name if norm is not None else place.layer_name
         around = ""
         if not anew:
             with torch.no_grad():
-                bias -= z.mean(0).to(bias.dtype)  # type: ignore[operator]
+                bias -= z.mean(0).to(bias.dtype)
             around = " around the mean pre-activation of each unit"
         reasons.append(f"{where}: biases even over +-{math.sqrt(3) * reach:.3g}{around}")
     activation.set_width(width)

@@ -21,7 +21,29 @@ ACTIVATIONS = (
     nn.Mish, nn.Tanh, nn.Sigmoid, nn.Softplus, nn.Softsign, nn.Hardtanh, nn.Hardswish,
     nn.Hardsigmoid, nn.Threshold, nn.Tanhshrink,
 )  # fmt: skip
-_NAMES = ["relu", "relu_", "relu6", "leaky_relu", "leaky_relu_", "rrelu", "elu", "elu_", "selu", "celu", "gelu", "silu", "mish", "tanh", "sigmoid", "softplus", "softsign", "hardtanh", "hardswish", "hardsigmoid", "tanhshrink"]
+_NAMES = [
+    "relu",
+    "relu_",
+    "relu6",
+    "leaky_relu",
+    "leaky_relu_",
+    "rrelu",
+    "elu",
+    "elu_",
+    "selu",
+    "celu",
+    "gelu",
+    "silu",
+    "mish",
+    "tanh",
+    "sigmoid",
+    "softplus",
+    "softsign",
+    "hardtanh",
+    "hardswish",
+    "hardsigmoid",
+    "tanhshrink",
+]
 FUNCTIONS = {
     getattr(module, name): name
     for name in _NAMES

@@ -21,7 +21,7 @@ def even_bias_(tensor: Tensor, sigma_bias: float) -> Tensor:
 
 
 def fan_in_uniform_(tensor: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    r"""Fill weights from $U(-1/\sqrt{in}, 1/\sqrt{in})$, the paper's initial weights of every layer.
+    r"""Fill weights from $U(-1/\sqrt{in}, 1/\sqrt{in})$, the paper's initial weights of a layer.
 
     The first dimension is the outputs, as in the weights of `nn.Linear` and `nn.Conv2d`.
     """

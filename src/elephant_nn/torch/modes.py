@@ -52,7 +52,8 @@ def measuring(model: nn.Module) -> Iterator[None]:
         finally:
             for norm, momentum in zip(fresh, momenta, strict=True):
                 norm.momentum = momentum
-                norm.num_batches_tracked.zero_()  # training starts its own average
+                if norm.num_batches_tracked is not None:
+                    norm.num_batches_tracked.zero_()  # training starts its own average
 
 
 def trace_for_both_modes(model: nn.Module) -> tuple[fx.Graph, dict[str, nn.Module]]:

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from elephant_nn.arrays import Arrays
 from elephant_nn.estimator_files import read_estimator, write_estimator
 from elephant_nn.files import StorageError
 from elephant_nn.online_ridge import OnlineRidge
@@ -138,7 +139,7 @@ class RidgeHead(nn.Module):
             "batch_size": self.batch_size,
         }  # fmt: skip
         state = {"features": _checksum(self.features)}
-        arrays = dict(self.sums.arrays())
+        arrays: Arrays = {**self.sums.arrays()}
         return write_estimator(Path(path), "RidgeHead", settings, state, arrays)
 
     @classmethod
