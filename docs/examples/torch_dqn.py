@@ -4,6 +4,7 @@ The learning rate of each is chosen by other seeds. Run: python docs/examples/to
 """
 
 import copy
+import sys
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from torch import nn
 from elephant_nn.torch import elephantize
 
 SEEDS, TUNING_SEEDS, RATES = range(3), (100,), (3e-4, 1e-3, 3e-3)
-STEPS, BUFFER = 20_000, 32
+STEPS, BUFFER = 15_000, 32
 
 
 def agent(name, rate, seed, buffer=BUFFER):
@@ -47,8 +48,9 @@ def main():
     print(f"{STEPS} steps, buffer of {BUFFER}")
     print("| policy | learning rate | mean return | runs |")
     print("| --- | --- | --- | --- |")
-    for name in ("ReLU", "elephant"):
+    for name in sys.argv[1:] or ("ReLU", "elephant"):
         scores = [np.mean([mean_return(name, r, s) for s in TUNING_SEEDS]) for r in RATES]
+        print(name, dict(zip(RATES, scores, strict=True)), file=sys.stderr)
         rate = RATES[int(np.argmax(scores))]
         found = [mean_return(name, rate, seed) for seed in SEEDS]
         error = np.std(found, ddof=1) / np.sqrt(len(found))

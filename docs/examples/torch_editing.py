@@ -12,7 +12,7 @@ from torch.nn import functional
 from elephant_nn.data.loading import load
 from elephant_nn.torch import RidgeHead, edit, edit_report, elephantize
 
-SEEDS, EDITS, TRAINED, KEPT = range(3), 15, 20_000, 200
+SEEDS, EDITS, TRAINED, KEPT = range(3), 5, 20_000, 200
 
 
 def digits():

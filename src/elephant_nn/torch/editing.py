@@ -83,19 +83,44 @@ def _edit_head(
 ) -> Any:
     if keep is not None:
         x, y = torch.cat([x, keep]), torch.cat([y, head.predict(keep)])
-    if weight is None and _reached(head(x), y, None):
+    scores = head(x)
+    if weight is None and _reached(scores, y, None):
         return copy.deepcopy(head)
-    heavy = 1.0 if weight is None else weight
-    while heavy <= HEAVIEST:
+
+    def weighted(heavy: float) -> RidgeHead:
         edited = copy.deepcopy(head)
-        edited.partial_fit(x, y, torch.full((len(x),), heavy, dtype=torch.float64))
-        if weight is not None or _reached(edited(x), y, None):
-            return edited
-        heavy *= 2
+        return edited.partial_fit(x, y, torch.full((len(x),), heavy, dtype=torch.float64))
+
+    if weight is not None:
+        return weighted(weight)
+    heavy, found = _first_weight(head, x, y, scores), None
+    while heavy <= HEAVIEST:
+        edited = weighted(heavy)
+        if _reached(edited(x), y, None):
+            found, heavy = edited, heavy / 2
+            if heavy < 1:
+                return found
+        elif found is not None:
+            return found
+        else:
+            heavy *= 2
     raise ValueError(
         "edit: the ridge head cannot have these labels at these points, however much they weigh; "
         "two of them may have the same features"
     )
+
+
+def _first_weight(head: RidgeHead, x: Tensor, y: Tensor, scores: Tensor) -> float:
+    """A power of two near the weight that one wrong point needs."""
+    if head.sums is None:
+        raise RuntimeError("edit: the ridge head has learned nothing yet")
+    own = scores.gather(1, y[:, None])[:, 0]
+    best = scores.amax(1)
+    gap = (best - own)[best > own].double().clamp_max(1.0).cpu().numpy()
+    moved = gap / (1 + gap)  # share of the residual that the point must be moved
+    leverage = head.sums.leverage(head.measure(x[best > own])) + 1 / float(head.sums.samples)
+    needed = moved / (1 - moved) / np.maximum(leverage, 1e-12)
+    return float(2.0 ** np.clip(np.round(np.log2(needed.max())), 0, 40)) if len(gap) else 1.0
 
 
 def edit_report(
