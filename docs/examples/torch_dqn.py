@@ -14,8 +14,8 @@ from torch import nn
 
 from elephant_nn.torch import elephantize
 
-SEEDS, TUNING_SEEDS, RATES = range(3), (100,), (3e-4, 1e-3, 3e-3)
-STEPS, BUFFER = 15_000, 32
+SEEDS, TUNING_SEEDS, RATES = range(3), (100,), (3e-4, 1e-3)
+STEPS, BUFFER = 10_000, 32
 
 
 def agent(name, rate, seed, buffer=BUFFER):

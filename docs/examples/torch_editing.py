@@ -1,6 +1,6 @@
 """Correct one misread digit of MNIST at a time, and count what changes among 10,000 others.
 
-Networks 784-1000-10 learn 20,000 digits; misread ones among other training digits are edited, and
+Networks 784-1000-10 learn 10,000 digits; misread ones among other training digits are edited, and
 the test digits show the collateral change. Run: python docs/examples/torch_editing.py
 """
 
@@ -12,7 +12,7 @@ from torch.nn import functional
 from elephant_nn.data.loading import load
 from elephant_nn.torch import RidgeHead, edit, edit_report, elephantize
 
-SEEDS, EDITS, TRAINED, KEPT = range(3), 5, 20_000, 200
+SEEDS, EDITS, TRAINED, KEPT = range(3), 5, 10_000, 200
 
 
 def digits():

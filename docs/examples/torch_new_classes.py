@@ -19,10 +19,10 @@ from elephant_nn.data.loading import load
 from elephant_nn.torch import RidgeHead, Watch, elephantize
 
 SEEDS, TUNING_SEED = range(3), 100
-RATES = (1e-5, 1.5e-5, 2e-5, 3e-5, 4e-5)
+RATES = (1e-5, 2e-5, 3e-5, 5e-5)
 OLD, NEW = range(8), (8, 9)  # bags and ankle boots are new
-OLD_IMAGES, NEW_IMAGES, HELD_OUT = 8_000, 4_000, 2_000
-EPOCHS, BATCH, EVERY = 3, 10, 100
+OLD_IMAGES, NEW_IMAGES, HELD_OUT, TESTED = 4_000, 2_000, 2_000, 4_000
+EPOCHS, BATCH, EVERY = 4, 10, 50
 FIGURE = Path("docs/results/pytorch/new-classes.png")
 
 
@@ -134,7 +134,7 @@ def main():
                 rates[name] = RATES[int(np.argmax(found))]
                 print(name, dict(zip(RATES, np.round(found, 3).tolist(), strict=True)), flush=True)
                 continue
-            test, now = (test_x, test_y), (x[new], y[new])
+            test, now = (test_x[:TESTED], test_y[:TESTED]), (x[new], y[new])
             runs = {
                 name: learn_new(model, *now, test, rates[name], EVERY),
                 f"{name} + ridge head": learn_new_by_ridge(model, (x[old], y[old]), now, test),
