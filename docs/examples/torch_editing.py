@@ -12,7 +12,7 @@ from torch.nn import functional
 from elephant_nn.data.loading import load
 from elephant_nn.torch import RidgeHead, edit, edit_report, elephantize
 
-SEEDS, EDITS, TRAINED, KEPT = range(3), 5, 10_000, 200
+SEEDS, EDITS, TRAINED, KEPT = range(3), 4, 10_000, 200
 
 
 def digits():
@@ -28,7 +28,7 @@ def trained(name, x, y, seed):
     if name == "elephant":
         elephantize(model, x[:500])
     optimiser = torch.optim.Adam(model.parameters(), 1e-3)
-    for _ in range(3):
+    for _ in range(2):
         for rows in torch.randperm(len(x)).split(100):
             optimiser.zero_grad()
             functional.cross_entropy(model(x[rows]), y[rows]).backward()

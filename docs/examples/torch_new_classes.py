@@ -19,10 +19,10 @@ from elephant_nn.data.loading import load
 from elephant_nn.torch import RidgeHead, Watch, elephantize
 
 SEEDS, TUNING_SEED = range(3), 100
-RATES = (1e-5, 2e-5, 3e-5, 5e-5)
+RATES = (1e-5, 2e-5, 4e-5)
 OLD, NEW = range(8), (8, 9)  # bags and ankle boots are new
-OLD_IMAGES, NEW_IMAGES, HELD_OUT, TESTED = 4_000, 2_000, 2_000, 4_000
-EPOCHS, BATCH, EVERY = 4, 10, 50
+OLD_IMAGES, NEW_IMAGES, HELD_OUT, TESTED = 4_000, 2_000, 2_000, 2_000
+EPOCHS, BATCH, EVERY = 3, 10, 50
 FIGURE = Path("docs/results/pytorch/new-classes.png")
 
 
