@@ -4,6 +4,8 @@ Networks 784-1000-10 learn 10,000 digits; misread ones among other training digi
 the test digits show the collateral change. Run: python docs/examples/torch_editing.py
 """
 
+import sys
+
 import numpy as np
 import torch
 from torch import nn
@@ -36,7 +38,7 @@ def trained(name, x, y, seed):
     return model
 
 
-def random_features(x, y, seed):
+def random_features(name, x, y, seed):
     torch.manual_seed(seed)
     model = nn.Sequential(nn.Linear(784, 1000), nn.ReLU(), nn.Linear(1000, 10))
     elephantize(model, x[:500], head="ridge")
@@ -47,11 +49,9 @@ def main():
     x, y, test_x, test_y = digits()
     lines = {}
     for seed in SEEDS:
-        models = {
-            name: trained(name, x[:TRAINED], y[:TRAINED], seed) for name in ("ReLU", "elephant")
-        }
-        models["ridge head"] = random_features(x[:TRAINED], y[:TRAINED], seed)
-        for name, model in models.items():
+        for name in sys.argv[1:] or ("ReLU", "elephant", "ridge head"):
+            learn = random_features if name == "ridge head" else trained
+            model = learn(name, x[:TRAINED], y[:TRAINED], seed)
             with torch.no_grad():
                 candidates = slice(TRAINED, TRAINED + 2000)
                 wrong = model(x[candidates]).argmax(1) != y[candidates]

@@ -36,7 +36,7 @@ def edit(
         y: the target of each: whole numbers are labels, other numbers are outputs, one row per
             point. With one input, a single label or a single row.
         keep: a batch of inputs whose outputs shall stay as they are. Their squared change is added
-            to the loss; a ridge head is shown them with its own predictions.
+            to the loss; a ridge head is shown them with its own scores.
         keep_weight: factor of that squared change.
         steps: of gradient, at most; by default 50, for labels 1,000.
         optimiser: makes one from parameters, as `lambda p: torch.optim.Adam(p, 1e-4)` does.
@@ -81,22 +81,29 @@ def edit(
 def _edit_head(
     head: RidgeHead, x: Tensor, y: Tensor, keep: Tensor | None, weight: float | None
 ) -> Any:
-    if keep is not None:
-        x, y = torch.cat([x, keep]), torch.cat([y, head.predict(keep)])
     scores = head(x)
     if weight is None and _reached(scores, y, None):
         return copy.deepcopy(head)
+    kept = None if keep is None else (head.measure(keep), _finite(head(keep)), head.predict(keep))
 
     def weighted(heavy: float) -> RidgeHead:
         edited = copy.deepcopy(head)
-        return edited.partial_fit(x, y, torch.full((len(x),), heavy, dtype=torch.float64))
+        edited.partial_fit(x, y, torch.full((len(x),), heavy, dtype=torch.float64))
+        if kept is not None and edited.sums is not None:
+            edited.sums.add(kept[0], kept[1], np.full(len(kept[0]), heavy))
+        return edited
+
+    def reached(edited: RidgeHead) -> bool:
+        if not _reached(edited(x), y, None):
+            return False
+        return kept is None or keep is None or bool((edited.predict(keep) == kept[2]).all())
 
     if weight is not None:
         return weighted(weight)
     heavy, found = _first_weight(head, x, y, scores), None
     while heavy <= HEAVIEST:
         edited = weighted(heavy)
-        if _reached(edited(x), y, None):
+        if reached(edited):
             found, heavy = edited, heavy / 2
             if heavy < 1:
                 return found
@@ -108,6 +115,10 @@ def _edit_head(
         "edit: the ridge head cannot have these labels at these points, however much they weigh; "
         "two of them may have the same features"
     )
+
+
+def _finite(scores: Tensor) -> Any:
+    return torch.where(scores.isfinite(), scores, 0.0).double().cpu().numpy()
 
 
 def _first_weight(head: RidgeHead, x: Tensor, y: Tensor, scores: Tensor) -> float:
