@@ -19,7 +19,7 @@ from elephant_nn.data.loading import load
 from elephant_nn.torch import RidgeHead, Watch, elephantize
 
 SEEDS, TUNING_SEED = range(3), 100
-RATES = (1e-5, 2e-5, 4e-5)
+RATES = (1e-5, 1.5e-5, 2e-5, 2.5e-5, 3e-5, 4e-5, 6e-5, 1e-4)
 OLD, NEW = range(8), (8, 9)  # bags and ankle boots are new
 OLD_IMAGES, NEW_IMAGES, HELD_OUT, TESTED = 4_000, 2_000, 2_000, 2_000
 EPOCHS, BATCH, EVERY = 3, 10, 50
@@ -167,7 +167,7 @@ def table(reports, rates):
 
 
 def draw(reports):
-    figure = Figure(figsize=(9, 3.2), layout="constrained")
+    figure = Figure(figsize=(9, 3.5), layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)
     colours = dict(zip(reports, ("#000000", "#999999", "#D55E00", "#0072B2"), strict=False))
     for ax, column, title in zip(axes, (0, 1), ("old classes", "new classes"), strict=True):
@@ -182,7 +182,8 @@ def draw(reports):
         ax.grid(color="#E5E5E5", linewidth=0.6)
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("test accuracy")
-    axes[1].legend(frameon=False, loc="lower right")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     FIGURE.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(FIGURE, dpi=110)
 
