@@ -193,7 +193,7 @@ class _Slope(Function):
 
 def _slope(u: Tensor, y: Tensor, a: Width, d: float) -> Tensor:
     # u^(d-1) y is about 1/u for large u, so neither product overflows or underflows early.
-    return (_signed_power(u, d - 1) * y).mul_(y).mul_(-d / a)
+    return _signed_power(u, d - 1).mul_(y).mul_(y).mul_(-d / a)
 
 
 def _second(x: Tensor, a: Width, d: float) -> tuple[Tensor, Tensor]:
@@ -244,6 +244,8 @@ def _times_u(slope: Tensor, x: Tensor, a: Width) -> Tensor:
 
 def _power(u: Tensor, exponent: float) -> Tensor:
     """|u|^exponent in new memory."""
+    if exponent >= 2 and exponent % 2 == 0:
+        return _power_(u * u, exponent / 2)
     return _power_(u.clone(), exponent)
 
 
@@ -266,8 +268,6 @@ def _power_(u: Tensor, exponent: float) -> Tensor:
 
 def _signed_power(u: Tensor, exponent: float) -> Tensor:
     """sign(u) |u|^exponent in new memory."""
-    if exponent == 3:
-        return u * u * u
     if float(exponent).is_integer() and exponent % 2 == 1:
         return _power(u, exponent - 1).mul_(u)
     return _power(u, exponent).mul_(u.sign())
