@@ -1,7 +1,11 @@
-"""A training step of a network with the elephant against the same with ReLU, in PyTorch."""
+"""A training step of a network with the elephant against the same with ReLU, in PyTorch.
+
+Processor time of one thread, which other processes hardly change.
+"""
 
 import time
 from collections.abc import Callable
+from statistics import median
 
 import torch
 from torch import nn
@@ -22,11 +26,16 @@ class ReLU(nn.Module):
 
 
 def measure() -> list[Measurement]:
-    return [
-        _line(batch, name, optimiser)
-        for batch in BATCHES
-        for name, optimiser in (("Adam", torch.optim.Adam), ("SGD", torch.optim.SGD))
-    ]
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return [
+            _line(batch, name, optimiser)
+            for batch in BATCHES
+            for name, optimiser in (("Adam", torch.optim.Adam), ("SGD", torch.optim.SGD))
+        ]
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _line(batch: int, name: str, optimiser: type[torch.optim.Optimizer]) -> Measurement:
@@ -60,12 +69,12 @@ def step(
 
 
 def interleaved(first: Callable[[], None], second: Callable[[], None]) -> tuple[float, float]:
-    """The best seconds of two functions called in turn, so that other load hits both alike."""
+    """Median processor seconds of two functions called in turn."""
     times: tuple[list[float], list[float]] = ([], [])
     for i in range(ROUNDS + 5):
         for function, taken in zip((first, second), times, strict=True):
-            started = time.perf_counter()
+            started = time.thread_time()
             function()
             if i >= 5:
-                taken.append(time.perf_counter() - started)
-    return min(times[0]), min(times[1])
+                taken.append(time.thread_time() - started)
+    return median(times[0]), median(times[1])
