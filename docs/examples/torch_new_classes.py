@@ -19,7 +19,7 @@ from elephant_nn.data.loading import load
 from elephant_nn.torch import RidgeHead, Watch, elephantize
 
 SEEDS, TUNING_SEED = range(3), 100
-RATES = (1e-5, 1.5e-5, 2e-5, 2.5e-5, 3e-5, 4e-5, 6e-5, 1e-4)
+RATES = (1.5e-5, 2.5e-5, 4e-5, 6e-5, 1e-4)
 OLD, NEW = range(8), (8, 9)  # bags and ankle boots are new
 OLD_IMAGES, NEW_IMAGES, HELD_OUT, TESTED = 4_000, 2_000, 2_000, 2_000
 EPOCHS, BATCH, EVERY = 3, 10, 50
