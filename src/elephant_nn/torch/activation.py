@@ -45,7 +45,7 @@ class Elephant(nn.Module):
     """`elephant` as a module: put it after a layer whose biases are spread by `even_bias_`.
 
     Args:
-        a: half width of the bells: a number, or one per unit (the last dimension of the inputs).
+        a: half width of the bells, where learning starts if it is learned.
         d: sharpness, a number above 1.
         learnable: train the widths. The parameter is `log_a`, so widths stay above 0.
         units: the number of units if each is to have a width of its own.
