@@ -27,6 +27,7 @@ BENCHMARKS = {
     "embedding": "benchmarks.embedding",
     "estimators": "benchmarks.estimators",
     "ridge": "benchmarks.ridge",
+    "torch-step": "benchmarks.torch_step",
     "rl": "benchmarks.rl",
     "cluster": "benchmarks.cluster",
 }

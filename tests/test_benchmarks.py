@@ -23,6 +23,17 @@ def test_the_activation_is_measured(monkeypatch, capsys):
     assert "training step of an EMLP" in text
 
 
+def test_a_step_of_pytorch_is_measured(monkeypatch):
+    pytest.importorskip("torch")
+    from benchmarks import torch_step
+
+    monkeypatch.setattr(torch_step, "ROUNDS", 2)
+    monkeypatch.setattr(torch_step, "SIZES", (8, 9, 3))
+    lines = torch_step.measure()
+    assert len(lines) == 4
+    assert all(line.ratio > 0 for line in lines)
+
+
 @pytest.mark.slow
 def test_dqn_is_measured(monkeypatch):
     pytest.importorskip("gymnasium")

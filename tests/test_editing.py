@@ -3,8 +3,18 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from sklearn.datasets import load_digits
 
-from elephant_nn import edit, edit_report, emlp, mlp
+from elephant_nn import (
+    cross_entropy,
+    edit,
+    edit_report,
+    emlp,
+    gradient,
+    mlp,
+    naive_bayes,
+    ridge_head,
+)
 from elephant_nn.editing import EditReport, report_change
 
 KEY = jax.random.key(0)
@@ -69,3 +79,95 @@ def test_report_from_outputs():
     report = report_change(old, new, outside, (2.0, 0.5), moved=0.9)
     assert report == EditReport(2.0, 0.5, 2.0, 5.0, 2 / 3)
     assert report_change(old, new, outside, (2.0, 0.5), moved=1.5).fraction_moved == 1 / 3
+
+
+DIGITS = load_digits(return_X_y=True)
+INPUTS, LABELS = jnp.float32(DIGITS[0] / 16), jnp.int32(DIGITS[1])
+SEEN, NEW = slice(0, 300), slice(300, None)
+PIXELS = emlp((64, 200, 10), a=0.3, sigma_bias=0.7)
+LEARNERS = {
+    "gradient": gradient(PIXELS, optax.adam(1e-3), cross_entropy, updates=50),
+    "ridge": ridge_head(PIXELS, 10),
+    "ridge-rank": ridge_head(PIXELS, 10, rank=50),
+    "naive-bayes": naive_bayes(PIXELS, 200, 10),
+}
+
+
+def test_several_points_and_points_to_keep():
+    before = PIXELS.init(KEY)
+    x, y = INPUTS[:3], LABELS[:3]
+    keep = INPUTS[3:40]
+    sgd = optax.sgd(1e-2)
+    plain = edit(PIXELS, before, x, y, optimiser=sgd)
+    careful = edit(PIXELS, before, x, y, keep=keep, keep_weight=30.0, optimiser=sgd)
+    reports = [
+        edit_report(PIXELS, before, after, x, y, keep, labels=LABELS[3:40])
+        for after in (plain, careful)
+    ]
+    assert all((r.error_before > 0) and (r.error_after == 0) for r in reports)
+    assert reports[1].mean_change_outside < 0.7 * reports[0].mean_change_outside
+    assert 0 <= reports[0].accuracy_after <= 1
+    targets = np.float32([[1.0], [-1.0]])
+    network = emlp((1, 200, 1), a=0.1, sigma_bias=0.6)
+    params = network.init(KEY)
+    adam = optax.adam(1e-2)
+    x = jnp.array([[0.3], [-0.4]])
+    after = edit(network, params, x, targets, steps=500, optimiser=adam, tolerance=0.01)
+    np.testing.assert_allclose(network.apply(after, x), targets, atol=0.011)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_edit_of_learners(name):
+    learner = LEARNERS[name]
+    state = learner.update(learner.init(KEY, INPUTS[SEEN]), (INPUTS[SEEN], LABELS[SEEN]))
+    right = learner.predict(state, INPUTS).argmax(1) == LABELS
+    wrong = 20 + np.flatnonzero(~right[20:])[:2]
+    x, y = INPUTS[wrong], LABELS[wrong]
+    edited = edit(learner, state, x, y)
+    rest = np.setdiff1d(np.arange(len(INPUTS)), wrong)
+    report = edit_report(learner, state, edited, x, y, INPUTS[rest], labels=LABELS[rest])
+    assert (report.error_before, report.error_after) == (1, 0)
+    assert report.accuracy_after > report.accuracy_before - 0.1
+    kept = edit(learner, state, x[0], y[0], keep=INPUTS[:20])
+    same = [learner.predict(s, INPUTS[:20]).argmax(1) for s in (kept, state)]
+    np.testing.assert_array_equal(*same)
+
+
+def test_the_weight_of_a_point_in_a_ridge_head_is_a_number_of_samples():
+    learner = LEARNERS["ridge"]
+    state = learner.update(learner.init(KEY, INPUTS[SEEN]), (INPUTS[SEEN], LABELS[SEEN]))
+    x, y = INPUTS[NEW][:2], LABELS[NEW][:2]
+    heavy = edit(learner, state, x, y, weight=3)
+    often = state
+    for _ in range(3):
+        often = learner.update(often, (x, y))
+    np.testing.assert_allclose(
+        learner.predict(heavy, INPUTS), learner.predict(often, INPUTS), atol=2e-3
+    )
+    with pytest.raises(ValueError, match="however much they weigh"):
+        edit(learner, state, INPUTS[jnp.array([0, 0])], jnp.array([1, 2]))
+
+
+def test_numbers_of_a_ridge_head():
+    network = emlp((1, 100, 1), a=0.3, sigma_bias=1.0)
+    learner = ridge_head(network, 1, regression=True)
+    x = jnp.linspace(-1, 1, 50)[:, None]
+    state = learner.update(learner.init(KEY, x), (x, jnp.sin(3 * x)))
+    edited = edit(learner, state, jnp.array([0.5]), jnp.array([3.0]))
+    assert abs(float(learner.predict(edited, jnp.array([[0.5]]))[0, 0]) - 3) <= 0.05
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda p: edit(PIXELS, p, INPUTS[:3], LABELS[:2]), "3 inputs and 2 targets"),
+        (lambda p: edit(PIXELS, p, INPUTS[:2], LABELS[:2], weight=3), "weight is for a ridge head"),
+        (
+            lambda p: edit(LEARNERS["ridge"], p, INPUTS[:2], LABELS[:2], optimiser=optax.sgd(1.0)),
+            "takes no gradient steps",
+        ),
+    ],
+)
+def test_edits_that_cannot_be(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(PIXELS.init(KEY))

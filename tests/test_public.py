@@ -76,7 +76,7 @@ def test_importing_the_package_is_instant():
 LAYERS = (
     ("files",),
     ("arrays", "data_checks", "ridge_solver"),
-    ("nn", "states", "online_ridge", "estimator_files"),
+    ("nn", "states", "online_ridge", "estimator_files", "collateral"),
     ("hidden",),
     ("stream_model",),
     ("ridge_model",),
@@ -86,7 +86,7 @@ LAYERS = (
     ("editing", "checking", "calibration", "diagnosis"),
     ("gradient_model", "estimator_checks"),
     ("estimator",),
-    ("sklearn", "river"),
+    ("sklearn", "river", "torch"),
     ("runs",),
     ("experiments",),
     ("report",),

@@ -82,12 +82,31 @@ def calibrate(
     """
     rows = _checked(x, neurons, d, head)
     generator = np.random.default_rng(seed)
-    a = _width(rows, QUANTILES[head], generator)
-    sigma_bias = a * math.sqrt(neurons / 3) / UNITS_PER_ROOT if head == "gradient" else a
+    a, sigma_bias = settings(_differences(rows, generator), neurons, head)
     active, overlap = _responses(rows, a, sigma_bias, neurons, d, generator)
     norm = float(np.abs(rows.astype(float)).sum(1).mean())
     lr = STEP * a / (1 + norm) if head == "gradient" else None
     return Calibration(a, sigma_bias, lr, active, overlap, neurons, float(d), head)
+
+
+def settings(differences: np.ndarray, neurons: int, head: Head) -> tuple[float, float]:
+    """`a` and `sigma_bias` from differences of pre-activations between inputs, one row per pair."""
+    a = float(np.quantile(np.abs(differences), QUANTILES[head]))
+    if not 1e-30 < a < 1e30:  # float32 has some room left for powers and slopes
+        raise ValueError(
+            f"calibrate: a would be {a:.3g}, too far from 1 for float32; scale the inputs first"
+        )
+    return a, a * math.sqrt(neurons / 3) / UNITS_PER_ROOT if head == "gradient" else a
+
+
+def responses(features: np.ndarray) -> tuple[float, float]:
+    """Mean share of active units, and mean cosine similarity between the features of two inputs."""
+    active = float((features > 0.5).mean())
+    lengths = np.linalg.norm(features, axis=1, keepdims=True)
+    directions = features / np.maximum(lengths, np.finfo(float).tiny)
+    n = len(features)
+    together = np.square(directions.sum(0)).sum() - np.square(directions).sum()
+    return active, float(together / (n * (n - 1)))
 
 
 def _checked(x: ArrayLike, neurons: int, d: float, head: str) -> np.ndarray:
@@ -116,36 +135,24 @@ def _weights(inputs: int, units: int, generator: np.random.Generator) -> np.ndar
     return generator.uniform(-1, 1, (inputs, units)) / math.sqrt(inputs)
 
 
-def _width(rows: np.ndarray, quantile: float, generator: np.random.Generator) -> float:
-    """A quantile of the differences of pre-activations over pairs of different inputs."""
+def _differences(rows: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """Differences of pre-activations over pairs of different inputs."""
     first, second = generator.integers(len(rows), size=(2, _PAIRS))
     apart = rows[first].astype(float) - rows[second]
     apart = apart[apart.any(1)]
     if not len(apart):
         raise ValueError("calibrate: all rows of x are the same; give a sample of different inputs")
-    differences = np.abs(apart @ _weights(rows.shape[1], _UNITS, generator))
-    a = float(np.quantile(differences, quantile))
-    if not 1e-30 < a < 1e30:  # float32 has some room left for powers and slopes
-        raise ValueError(
-            f"calibrate: a would be {a:.3g}, too far from 1 for float32; scale the inputs first"
-        )
-    return a
+    return apart @ _weights(rows.shape[1], _UNITS, generator)
 
 
 def _responses(
     rows: np.ndarray, a: float, sigma_bias: float, neurons: int, d: float,
     generator: np.random.Generator,
 ) -> tuple[float, float]:  # fmt: skip
-    """Mean share of active units, and mean cosine similarity between the features of two inputs."""
     some = rows[generator.permutation(len(rows))[:_ROWS]].astype(float)
     units = min(neurons, _MEASURED_UNITS)
     biases = math.sqrt(3) * sigma_bias * np.linspace(-1, 1, units)
     z = some @ _weights(rows.shape[1], units, generator) + biases
     with np.errstate(over="ignore"):
         features = 1 / (1 + np.abs(z / a) ** d)
-    active = float((features > 0.5).mean())
-    lengths = np.linalg.norm(features, axis=1, keepdims=True)
-    directions = features / np.maximum(lengths, np.finfo(float).tiny)
-    n = len(some)
-    together = np.square(directions.sum(0)).sum() - np.square(directions).sum()
-    return active, float(together / (n * (n - 1)))
+    return responses(features)

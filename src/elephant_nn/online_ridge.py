@@ -148,12 +148,19 @@ class OnlineRidge:
 
     def std(self, h: ArrayLike) -> Numbers:
         """The standard deviation of new targets: of the noise, and of what is not known yet."""
+        return np.sqrt((1 + self.leverage(h))[:, None] * self.solution().noise)
+
+    def leverage(self, h: ArrayLike) -> Numbers:
+        """How far features are from what is known: $(h - c)^T (G + r g I)^{-1} (h - c)$.
+
+        A sample of weight w and leverage s moves the prediction there by ws / (1 + ws) of the
+        residual, if the centre c and the penalty stay as they are.
+        """
         solution = self.solution()
         if self._factor is None:
             self._factor = _cholesky(self._centred_products(), solution.penalty)
         away = (np.asarray(h, float) - solution.centre).T
-        unknown = np.sum(away * cho_solve(self._factor, away, check_finite=False), 0)
-        return np.sqrt((1 + unknown)[:, None] * solution.noise)
+        return np.asarray(np.sum(away * cho_solve(self._factor, away, check_finite=False), 0))
 
     def arrays(self) -> dict[str, Numbers]:
         """The sums, by name: the whole state besides the settings."""

@@ -18,6 +18,8 @@ from elephant_nn.learners.ridge_sketch import (
 from elephant_nn.learners.ridge_sums import RidgeSums, add_to_sums, empty_sums, solve_ridge
 from elephant_nn.nn.networks import Network, Params
 
+WeightedBatch = tuple[Array, Array, Array]
+
 
 class RidgeState(NamedTuple):
     params: Params
@@ -61,6 +63,8 @@ def ridge_head(
             what a matrix of that rank plus a diagonal has there. The ridge is 1e-3 by default then.
             With 0 only the diagonal is left, which is what elastic weight consolidation keeps.
 
+    A batch may have a third array, the weight of each sample: weight 3 counts as three samples.
+
     The state has m^2 numbers for m features, or m times the rank. It holds sums by class, as linear
     discriminant analysis does, so a stream must grant class statistics.
     """
@@ -96,11 +100,12 @@ def ridge_head(
             return RidgeState(params, empty_sums(m, outputs))
         return RidgeState(params, empty_sketch(m, outputs, min(rank, m)))
 
-    def update(state: RidgeState, batch: Batch) -> RidgeState:
+    def update(state: RidgeState, batch: Batch | WeightedBatch) -> RidgeState:
         h, y = features(state.params, batch[0]), one_column_per_output(batch[1])
-        sums = state.sums
-        add = add_to_sums if isinstance(sums, RidgeSums) else add_to_sketch
-        return state._replace(sums=add(sums, h, y, forgetting))
+        weight = batch[2] if len(batch) == 3 else None
+        if isinstance(state.sums, RidgeSums):
+            return state._replace(sums=add_to_sums(state.sums, h, y, forgetting, weight))
+        return state._replace(sums=add_to_sketch(state.sums, h, y, forgetting, weight))
 
     def prepare(state: RidgeState | RidgeSolution) -> RidgeSolution:
         if isinstance(state, RidgeSolution):

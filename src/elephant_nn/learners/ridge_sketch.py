@@ -41,17 +41,24 @@ def empty_sketch(features: int, outputs: int, rank: int) -> SketchSums:
     )  # fmt: skip
 
 
-def add_to_sketch(sums: SketchSums, h: Array, y: Array, forgetting: ArrayLike = 1.0) -> SketchSums:
+def add_to_sketch(
+    sums: SketchSums, h: Array, y: Array, forgetting: ArrayLike = 1.0, weight: Array | None = None
+) -> SketchSums:  # fmt: skip
     """The sums with the rows of a batch added; the first batch sets the origin."""
     origin = jnp.where(sums.samples > 0, sums.origin, h.mean(0))
     h, forgetting = h - origin, jnp.asarray(forgetting)
+    samples: ArrayLike = len(h)
+    root, weighted = h, y
+    if weight is not None:
+        samples, root = weight.sum(), jnp.sqrt(weight)[:, None] * h
+        h, weighted = weight[:, None] * h, weight[:, None] * y
     return SketchSums(
         origin,
-        forgetting * sums.samples + len(h),
+        forgetting * sums.samples + samples,
         forgetting * sums.sums + h.sum(0),
-        forgetting * sums.squares_of_features + (h**2).sum(0),
-        forgetting * sums.columns + h.T @ h[:, _places(*sums.columns.shape)],
-        forgetting * sums.targets + y.sum(0),
+        forgetting * sums.squares_of_features + (root**2).sum(0),
+        forgetting * sums.columns + root.T @ root[:, _places(*sums.columns.shape)],
+        forgetting * sums.targets + weighted.sum(0),
         forgetting * sums.cross + h.T @ y,
     )
 

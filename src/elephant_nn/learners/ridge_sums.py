@@ -47,17 +47,24 @@ def empty_sums(features: int, outputs: int) -> RidgeSums:
     )  # fmt: skip
 
 
-def add_to_sums(sums: RidgeSums, h: Array, y: Array, forgetting: ArrayLike = 1.0) -> RidgeSums:
+def add_to_sums(
+    sums: RidgeSums, h: Array, y: Array, forgetting: ArrayLike = 1.0, weight: Array | None = None
+) -> RidgeSums:  # fmt: skip
     """The sums with the rows of a batch added; the first batch sets the origin."""
     origin = jnp.where(sums.samples > 0, sums.origin, h.mean(0))
     h, forgetting = h - origin, jnp.asarray(forgetting)
+    samples: ArrayLike = len(h)
+    root, weighted = h, y
+    if weight is not None:
+        samples, root = weight.sum(), jnp.sqrt(weight)[:, None] * h
+        h, weighted = weight[:, None] * h, weight[:, None] * y
     return RidgeSums(
         origin,
-        forgetting * sums.samples + len(h),
+        forgetting * sums.samples + samples,
         forgetting * sums.sums + h.sum(0),
-        _add_products(sums.products, h, forgetting),
-        forgetting * sums.targets + y.sum(0),
-        forgetting * sums.squares + (y**2).sum(0),
+        _add_products(sums.products, root, forgetting),
+        forgetting * sums.targets + weighted.sum(0),
+        forgetting * sums.squares + (weighted * y).sum(0),
         forgetting * sums.cross + h.T @ y,
     )
 
