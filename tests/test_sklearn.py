@@ -174,7 +174,7 @@ def test_learning_continues_from_a_file(tmp_path, head, samples):
 
 
 def test_the_gradient_head_compiles_once_for_all_batch_sizes():
-    from elephant_nn.gradient_model import _update
+    from elephant_nn.estimators.gradient_model import _update
 
     model = clone(CLASSIFIER).set_params(head="gradient", n_units=17)
     before = _update._cache_size()
@@ -211,7 +211,7 @@ def test_wrong_files_are_refused(tmp_path):
 
 
 def test_files_of_newer_versions_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("elephant_nn.estimator_files.FORMAT", 9)
+    monkeypatch.setattr("elephant_nn.estimators.files.FORMAT", 9)
     path = clone(CLASSIFIER).fit(X, Y).save(tmp_path / "model")
     monkeypatch.undo()
     with pytest.raises(StorageError, match="has format 9, this version of elephant-nn reads"):

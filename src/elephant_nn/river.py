@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from river import base
 
-from elephant_nn.hidden import bell, scaling_of
+from elephant_nn.estimators.hidden import bell, scaling_of
 from elephant_nn.online_ridge import RecursiveRidge
 
 Sample = Mapping[Any, Any]

@@ -14,8 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from elephant_nn.arrays import Arrays
-from elephant_nn.estimator import SETTINGS, Estimator
-from elephant_nn.hidden import Floats
+from elephant_nn.estimators.estimator import SETTINGS, Estimator
+from elephant_nn.estimators.hidden import Floats
 
 
 class ElephantClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from elephant_nn.arrays import Arrays
-from elephant_nn.estimator_files import read_estimator, write_estimator
+from elephant_nn.estimators.files import read_estimator, write_estimator
 from elephant_nn.files import StorageError
 from elephant_nn.online_ridge import OnlineRidge
 from elephant_nn.torch.modes import evaluating

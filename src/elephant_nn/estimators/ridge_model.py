@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from elephant_nn.hidden import ElephantLayer, Floats, bell, layer_at, random_layer
+from elephant_nn.estimators.hidden import ElephantLayer, Floats, bell, layer_at, random_layer
+from elephant_nn.estimators.stream_model import StreamModel, blocks
 from elephant_nn.online_ridge import OnlineRidge
-from elephant_nn.stream_model import StreamModel, blocks
 
 
 class RidgeModel(StreamModel):

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from elephant_nn.hidden import Floats
+from elephant_nn.estimators.hidden import Floats
 
 
 def check_settings(estimator: Any) -> None:

@@ -12,11 +12,11 @@ from jaxtyping import Array
 from numpy.typing import NDArray
 
 from elephant_nn.calibration import calibrate
-from elephant_nn.hidden import Floats, bell
+from elephant_nn.estimators.hidden import Floats, bell
+from elephant_nn.estimators.stream_model import StreamModel, blocks
 from elephant_nn.learners.gradient import gradient
 from elephant_nn.learners.learner import Learner
 from elephant_nn.nn.networks import emlp
-from elephant_nn.stream_model import StreamModel, blocks
 
 
 class Fixed(NamedTuple):

@@ -11,10 +11,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from elephant_nn.arrays import Arrays
-from elephant_nn.estimator_checks import check_inputs, check_settings
-from elephant_nn.estimator_files import read_estimator, write_estimator
-from elephant_nn.hidden import Floats
-from elephant_nn.ridge_model import RidgeModel
+from elephant_nn.estimators.checks import check_inputs, check_settings
+from elephant_nn.estimators.files import read_estimator, write_estimator
+from elephant_nn.estimators.hidden import Floats
+from elephant_nn.estimators.ridge_model import RidgeModel
 
 FAR = 10.0
 """Inputs that are as many deviations away from the first samples are far from them."""
@@ -187,7 +187,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         }  # fmt: skip
         inputs = self.n_features_in_
         if self.head == "gradient":
-            from elephant_nn.gradient_model import GradientModel  # JAX, only where it is used
+            from elephant_nn.estimators.gradient_model import (
+                GradientModel,  # JAX, only where it is used
+            )
 
             return GradientModel(
                 inputs, outputs, a=self.a, sigma_bias=self.sigma_bias, optimizer=self.optimizer,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from elephant_nn.hidden import ElephantLayer, Floats, Scaling, scaling_of
+from elephant_nn.estimators.hidden import ElephantLayer, Floats, Scaling, scaling_of
 
 Waiting = tuple[Floats, Floats, Floats]
 WAITING = ("waiting.x", "waiting.y", "waiting.weight")
