@@ -136,8 +136,8 @@ def _cifar100() -> list[Row]:
     elephant: Axes = {"lr": (1e-3, 3e-4, 1e-4), "E": (1, 2, 4), "a": (0.32, 0.64, 1.28),
                       "sigma_bias": (0.32, 0.64, 1.28)}  # fmt: skip
     wide: Axes = {"lr": (1e-4, 3e-5, 1e-5, 3e-6), "E": (1, 2, 4)}
-    wide_elephant: Axes = {"lr": (3e-5, 1e-5), "E": (2, 4), "a": (0.32,),
-                           "sigma_bias": (5.12, 10.24)}  # fmt: skip
+    wide_elephant: Axes = {"lr": (3e-5, 1e-5), "E": (2, 4), "a": (0.32, 0.64),
+                           "sigma_bias": (1.28, 2.56, 5.12)}  # fmt: skip
     wide_fly: Axes = {"lr": (0.01, 0.05), "per_unit": (64, 128)}
     narrow_papers: tuple[Paper, ...] = (0.157, 0.001), (0.39, None), (0.36, None), (0.391, 0.003)
     wide_papers: tuple[Paper, ...] = (0.425, 0.001), (0.43, None), (0.58, None), (0.449, 0.002)
