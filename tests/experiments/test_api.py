@@ -214,7 +214,7 @@ def test_selection_by_method_and_width():
     (row,) = select(table, ["emlp"], [1000])
     assert row.settings["neurons"] == 1000
     assert "nearest-mean" in {row.method for row in select(table, neurons=[1000])}
-    with pytest.raises(UsageError, match="--neurons 7: split-mnist has 1000, 10000"):
+    with pytest.raises(UsageError, match="--neurons 7: split-mnist has 1000, 1600, 10000"):
         select(table, neurons=[7])
 
 
