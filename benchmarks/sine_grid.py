@@ -53,7 +53,8 @@ def measure() -> list[Measurement]:
         runner.run(table, [(row, cell) for cell in cells])
     after = time_lean(sample[LEAN_RUNS // 2 :])
     whole = marks[-1][0] - marks[0][0]
-    (warm, first), (end, last) = next(m for m in marks if m[1] > 0), marks[-1]
+    end, last = marks[-1]
+    warm, first = next((mark for mark in marks if 0 < mark[1] < last), marks[0])
     steady_run = (end - warm) / (last - first)
     lines = []
     for read, how in ((True, "reading each error"), (False, "reading errors at the end")):

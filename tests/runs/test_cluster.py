@@ -118,6 +118,7 @@ def test_a_lost_scheduler_loses_nothing_that_came_back(cluster, tmp_path, unbrok
 
 COMMAND = """
 import sys
+import threading
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
 from test_cluster import CELLS, run
