@@ -316,3 +316,12 @@ def test_the_ridge_head_needs_no_jax():
         "assert not {'jax', 'optax', 'polars'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_small_weights_do_not_keep_samples_forever():
+    rng = np.random.default_rng(0)
+    model = ElephantRegressor(50, random_state=0)
+    for _ in range(3):
+        x = rng.normal(size=(500, 3))
+        model.partial_fit(x, x[:, 0], sample_weight=np.full(500, 1 / 500))
+    assert model.model_.waiting is None

@@ -44,7 +44,7 @@ class StreamModel:
         new: Waiting = (x, y, weight)
         together = [np.concatenate(pair) for pair in zip(self.waiting, new, strict=True)]
         self.waiting, self._current = (together[0], together[1], together[2]), False
-        if together[2].sum() >= self.warm_up:
+        if _counted(together[2]).max(initial=0) >= self.warm_up:
             self.ready()
             self.waiting = None
 
@@ -52,7 +52,7 @@ class StreamModel:
         """Make the model from waiting samples, if there are new ones."""
         if self.waiting is not None and not self._current:
             x, y, weight = self.waiting
-            first = slice(int(np.searchsorted(np.cumsum(weight), self.warm_up)) + 1)
+            first = slice(int(np.searchsorted(_counted(weight), self.warm_up)) + 1)
             self.begin(x[first], y[first], weight[first])
             self.learn(x, y, weight)
             self._current = True
@@ -76,6 +76,11 @@ class StreamModel:
             self.waiting = (arrays[WAITING[0]], arrays[WAITING[1]], arrays[WAITING[2]])
         else:
             self.scaling = Scaling(arrays["offset"], arrays["scale"])
+
+
+def _counted(weight: Floats) -> Floats:
+    """How many samples there are so far: weight 3 counts as three, weight .1 as one."""
+    return np.cumsum(np.maximum(weight, weight > 0))
 
 
 def blocks(n: int) -> Iterator[slice]:
