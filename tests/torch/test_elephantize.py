@@ -279,3 +279,17 @@ def test_refuses_in_one_sentence(build, inputs, settings, message):
     with pytest.raises((TypeError, ValueError), match=message) as caught:
         elephantize(build(), inputs, **settings)
     assert "\n" not in str(caught.value)
+
+
+def test_a_graph_that_computes_something_else_is_refused():
+    class Optional(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = nn.Linear(4, 20), nn.Linear(20, 2)
+
+        def forward(self, x, offset=None):
+            out = self.last(torch.relu(self.first(x)))
+            return out if offset is None else out * 0 + 7
+
+    with pytest.raises(ValueError, match="does not give the outputs of the model"):
+        elephantize(Optional(), torch.randn(50, 4))

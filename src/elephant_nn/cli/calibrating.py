@@ -28,7 +28,7 @@ def calibrate(
     """Suggest a, sigma_bias and a learning rate of an elephant layer for your data.
 
     A rule without training: it looks at inputs only, 2,000 of them at most. Give the inputs as the
-    network sees them. Pixels of whole numbers up to 255 are scaled to [0, 1].
+    network sees them. Arrays and images of type uint8 are scaled to [0, 1].
 
     Args:
         source: a .csv, .tsv, .parquet, .npy or .npz file, a folder of images, or the name of a data
@@ -120,12 +120,14 @@ def _array(path: Path) -> np.ndarray:
     except FileNotFoundError as error:
         raise DataError(f"there is no file {path}") from error
     except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
+        raise DataError(f"cannot read {path}: it is no NumPy file of plain arrays") from error
 
 
 def _as_rows(path: Path, x: np.ndarray) -> np.ndarray:
-    if x.ndim < 2:
-        raise DataError(f"{path}: expected one row per sample, got an array of shape {x.shape}")
+    if x.ndim < 2 or len(x) < 2 or not x.size:
+        raise DataError(
+            f"{path}: expected one row per sample, two or more, got an array of shape {x.shape}"
+        )
     return x
 
 
@@ -153,6 +155,11 @@ def _table(path: Path, drop: list[str]) -> tuple[np.ndarray, list[str]]:
     texts = [name for name in table.columns if name not in (*numbers.columns, *drop)]
     x = numbers.cast(pl.Float64).to_numpy()
     complete = x[np.isfinite(x).all(1)]
+    if len(complete) < 2:
+        raise DataError(
+            f"{path}: {len(complete)} of {len(x)} rows have a number in every column; two or more "
+            "are needed, so drop columns with gaps (--drop) or fill them"
+        )
     notes = [f"{min(len(complete), ROWS):,} of {len(x):,} rows, {numbers.width} columns"]
     if texts:
         notes.append(f"left out columns of text: {', '.join(texts)}")

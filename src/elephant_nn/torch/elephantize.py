@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, fx, nn
 from torch.nn.parameter import is_lazy
 from torch.nn.utils import parametrize
+from torch.testing import assert_close
 
 from elephant_nn.calibration import QUANTILES, Head, responses, settings
 from elephant_nn.torch.activation import Elephant
@@ -118,7 +119,7 @@ def elephantize(
     else:
         places = [last_hidden(model, traced(model))]
         if places[0].owner is None:
-            model, places = _graph_module(model, notes)
+            model, places = _graph_module(model, inputs, notes)
     changes = []
     with _as_it_was_on_errors(places):
         for place in places:
@@ -216,7 +217,9 @@ def _check_layer(place: Place, keep_weights: bool) -> None:
         )
 
 
-def _graph_module(model: nn.Module, notes: list[str]) -> tuple[nn.Module, list[Place]]:
+def _graph_module(
+    model: nn.Module, inputs: Inputs, notes: list[str]
+) -> tuple[nn.Module, list[Place]]:
     graph, new = trace_for_both_modes(model)
     shell = nn.Module()
     shell.__dict__.update(model.__dict__)
@@ -225,6 +228,7 @@ def _graph_module(model: nn.Module, notes: list[str]) -> tuple[nn.Module, list[P
         shell.add_module(name, module.train(model.training))
     made = fx.GraphModule(shell, graph, type(model).__name__)
     made.training = model.training
+    _check_graph(model, made, inputs)
     notes.append(
         "The activation is a function call, so the model returned is a torch.fx.GraphModule with "
         f"the same parameters; other methods of {type(model).__name__} are not on it."
@@ -253,6 +257,19 @@ def _put(model: nn.Module, place: Place, activation: Elephant) -> None:
     model.graph.erase_node(place.node)
     model.recompile()
     place.name = name
+
+
+def _check_graph(model: nn.Module, made: nn.Module, inputs: Inputs) -> None:
+    """Raise unless a traced graph computes what the model does, in evaluation mode."""
+    try:
+        with evaluating(model), evaluating(made):
+            assert_close(inputs.run(made), inputs.run(model), equal_nan=True)
+    except (AssertionError, TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(
+            f"elephantize: the graph that torch.fx traces of {type(model).__name__} does not give "
+            "the outputs of the model, whose forward pass may depend on arguments that are left "
+            "out; make the activation a module and name it, layers=[...]"
+        ) from error
 
 
 def _settle(

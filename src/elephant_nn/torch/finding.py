@@ -17,9 +17,9 @@ NORMS = (
     nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm, nn.LayerNorm, nn.GroupNorm,
 )  # fmt: skip
 ACTIVATIONS = (
-    Elephant, nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.RReLU, nn.ELU, nn.SELU, nn.CELU, nn.GELU, nn.SiLU,
-    nn.Mish, nn.Tanh, nn.Sigmoid, nn.Softplus, nn.Softsign, nn.Hardtanh, nn.Hardswish,
-    nn.Hardsigmoid, nn.Threshold, nn.Tanhshrink,
+    Elephant, nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.RReLU, nn.PReLU, nn.ELU, nn.SELU, nn.CELU,
+    nn.GELU, nn.SiLU, nn.Mish, nn.Tanh, nn.Sigmoid, nn.LogSigmoid, nn.Softplus, nn.Softsign,
+    nn.Hardtanh, nn.Hardswish, nn.Hardsigmoid, nn.Threshold, nn.Tanhshrink,
 )  # fmt: skip
 _NAMES = [
     "relu",
@@ -28,6 +28,8 @@ _NAMES = [
     "leaky_relu",
     "leaky_relu_",
     "rrelu",
+    "prelu",
+    "logsigmoid",
     "elu",
     "elu_",
     "selu",
