@@ -325,3 +325,10 @@ def test_small_weights_do_not_keep_samples_forever():
         x = rng.normal(size=(500, 3))
         model.partial_fit(x, x[:, 0], sample_weight=np.full(500, 1 / 500))
     assert model.model_.waiting is None
+
+
+def test_numbers_and_texts_are_not_mixed_as_labels():
+    x = np.random.default_rng(0).normal(size=(20, 3))
+    model = ElephantClassifier(20, random_state=0).partial_fit(x, np.arange(20) % 2)
+    with pytest.raises(ValueError, match="numbers or texts, not both"):
+        model.partial_fit(x[:2], ["new", "new"])
