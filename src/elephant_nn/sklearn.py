@@ -104,7 +104,7 @@ class ElephantClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
             check_classification_targets(y)
         found = np.unique(y)
         known = getattr(self, "labels_", getattr(self, "declared_", found[:0]))
-        texts = [array.dtype.kind in "US" for array in (found, known) if len(array)]
+        texts = [array.dtype.kind not in "buif" for array in (found, known) if len(array)]
         if len(set(texts)) > 1:
             raise ValueError(
                 f"y has labels such as {found.tolist()[0]!r}, earlier labels are such as "
