@@ -236,3 +236,23 @@ def test_edit_of_a_ridge_head_is_a_weighted_solution():
     assert torch.equal(kept.predict(X[:50]), ours.predict(X[:50]))
     with pytest.raises(ValueError, match="however much they weigh"):
         edit(ours, x[[0, 0]], torch.tensor([1, 2]))
+
+
+def test_edit_with_kept_points_loses_no_class(tmp_path):
+    known = Y[TRAIN] < 8
+    ours = RidgeHead(network()[:2], 8).partial_fit(X[TRAIN][known], Y[TRAIN][known])
+    ours.grow(10)
+    x, y = misread(ours)
+    fours = X[TRAIN][Y[TRAIN] == 4]
+    lowest = int(ours(fours)[:, :8].mean(0).argmin())
+    keep = fours[ours(fours)[:, lowest].argsort()[:50]]
+    point = int(np.flatnonzero(y < 8)[0])
+    edited = edit(ours, x[point], int(y[point]), keep=keep, weight=1e4)
+    assert edited.sums.targets[lowest] < 0
+    loaded = RidgeHead.load(edited.save(tmp_path / "head.safetensors"), network()[:2])
+    for each in (edited, loaded):
+        scores = each(X[TEST])
+        assert scores[:, :8].isfinite().all()
+        assert (scores[:, 8:] == -torch.inf).all()
+    right = lambda model: (model.predict(X[TEST]) == Y[TEST]).double().mean()
+    assert right(edited) > right(ours) - 0.05

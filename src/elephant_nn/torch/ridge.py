@@ -88,7 +88,8 @@ class RidgeHead(nn.Module):
         solution = self.sums.solution()
         blocks = [solution.predict(self.measure(x[rows])) for rows in self._blocks(x)]
         scores = np.concatenate(blocks)
-        scores[:, self.sums.targets <= 0] = -np.inf
+        seen = self.sums.squares > 0  # targets of an edit are scores: their sum can be negative
+        scores[:, ~seen] = -np.inf
         return torch.from_numpy(scores).to(x.device, torch.get_default_dtype())
 
     def predict(self, x: Tensor) -> Tensor:
