@@ -256,3 +256,26 @@ def test_edit_with_kept_points_loses_no_class(tmp_path):
         assert (scores[:, 8:] == -torch.inf).all()
     right = lambda model: (model.predict(X[TEST]) == Y[TEST]).double().mean()
     assert right(edited) > right(ours) - 0.05
+
+
+def test_report_of_an_edit_to_a_new_class():
+    known = Y[TRAIN] < 9
+    ours = RidgeHead(network()[:2], 9).partial_fit(X[TRAIN][known], Y[TRAIN][known])
+    ours.grow(10)
+    nine = X[TEST][Y[TEST] == 9][0]
+    edited = edit(ours, nine, 9)
+    report = edit_report(ours, edited, nine, 9, X[TEST], labels=Y[TEST])
+    assert (report.error_before, report.error_after) == (1, 0)
+    change = (edited(X[TEST]) - ours(X[TEST]))[:, :9].norm(dim=1)
+    change = change[(X[TEST] - nine).norm(dim=1) > 0.1]
+    assert report.mean_change_outside == pytest.approx(float(change.mean()), rel=1e-4)
+    assert report.max_change_outside == pytest.approx(float(change.max()), rel=1e-4)
+
+
+def test_reports_of_double_models_are_double():
+    model = nn.Linear(1, 1).double()
+    other = copy.deepcopy(model)
+    other.bias.data += 1e-10
+    x = torch.linspace(0, 1, 5, dtype=torch.float64)[:, None]
+    report = edit_report(model, other, x[:1], x[:1], x)
+    assert report.mean_change_outside == pytest.approx(1e-10, rel=1e-4)

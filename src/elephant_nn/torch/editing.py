@@ -176,11 +176,9 @@ def _reached(out: Tensor, y: Tensor, tolerance: float | None) -> bool:
 
 def _outputs(model: nn.Module, x: Tensor, batch_size: int) -> np.ndarray:
     with evaluating(model), torch.no_grad():
-        found = torch.cat([model(rows) for rows in x.split(batch_size)])
-    # a ridge head has -inf for classes without a sample
-    return np.asarray(_array(found.clamp_min(torch.finfo(found.dtype).min)))
+        return np.asarray(_array(torch.cat([model(rows) for rows in x.split(batch_size)])))
 
 
 def _array(x: Tensor) -> Any:
     x = x.detach().cpu()
-    return (x.float() if x.is_floating_point() else x).numpy()
+    return (x.double() if x.is_floating_point() else x).numpy()
