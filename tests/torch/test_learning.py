@@ -125,6 +125,23 @@ def test_ridge_head_says_what_is_wrong(call, message):
         call()
 
 
+def test_ridge_head_learns_from_all_samples_or_none():
+    ours = head(batch_size=100)
+    x = X[TRAIN].clone()
+    x[250] = torch.nan
+    with pytest.raises(ValueError, match="features of input 250 are NaN"):
+        ours.partial_fit(x, Y[TRAIN])
+    assert ours.sums is None
+    ours.partial_fit(X[:300], Y[:300])
+    with pytest.raises(ValueError, match="a weight of 0 or more"):
+        ours.partial_fit(X[:300], Y[:300], torch.arange(299.0, -1, -1) - 1)
+    with pytest.raises(ValueError, match="features of input 250 are NaN"):
+        ours(x)
+    same = head(batch_size=100).partial_fit(X[:300], Y[:300])
+    for name, array in same.sums.arrays().items():
+        np.testing.assert_array_equal(array, ours.sums.arrays()[name])
+
+
 def loaders():
     rows = torch.arange(len(X))[TEST]
     make = lambda keep: DataLoader(TensorDataset(X[rows[keep]], Y[rows[keep]]), 50, shuffle=True)
