@@ -253,6 +253,9 @@ def test_edit_of_a_ridge_head_is_a_weighted_solution():
     assert torch.equal(kept.predict(X[:50]), ours.predict(X[:50]))
     with pytest.raises(ValueError, match="however much they weigh"):
         edit(ours, x[[0, 0]], torch.tensor([1, 2]))
+    for setting in ({"keep_weight": 2.0}, {"steps": 3}, {"tolerance": 0.1}):
+        with pytest.raises(ValueError, match="a RidgeHead is solved at once"):
+            edit(ours, x[0], int(y[0]), keep=X[:50], **setting)
 
 
 def test_edit_with_kept_points_loses_no_class(tmp_path):
