@@ -16,6 +16,7 @@ from elephant_nn import (
     ridge_head,
 )
 from elephant_nn.editing import EditReport, report_change
+from elephant_nn.learners.ridge import RidgeState
 
 KEY = jax.random.key(0)
 X, Y = jnp.array([1.5]), jnp.array([-1.5])
@@ -148,6 +149,36 @@ def test_the_weight_of_a_point_in_a_ridge_head_is_a_number_of_samples():
         edit(learner, state, INPUTS[jnp.array([0, 0])], jnp.array([1, 2]))
 
 
+@pytest.mark.parametrize("name", ["ridge", "ridge-rank"])
+def test_kept_points_of_a_ridge_head_keep_their_scores(name):
+    learner = LEARNERS[name]
+    known = LABELS[SEEN] < 8
+    x, y = INPUTS[SEEN][known], LABELS[SEEN][known]
+    state = learner.update(learner.init(KEY, x), (x, y))
+    fours = INPUTS[LABELS == 4]
+    scores = learner.predict(state, fours)[:, :8]
+    lowest = int(scores.mean(0).argmin())
+    keep = fours[scores[:, lowest].argsort()[:50]]
+    wrong = (learner.predict(state, INPUTS).argmax(1) != LABELS) & (LABELS < 8)
+    point = int(np.flatnonzero(wrong)[0])
+    edited = edit(learner, state, INPUTS[point], LABELS[point], keep=keep, weight=1e4)
+    assert edited.sums.targets[lowest] < 0
+    np.testing.assert_array_equal(learner.prepare(edited).seen, np.arange(10) < 8)
+    change = lambda new: float(
+        jnp.abs(learner.predict(new, keep) - learner.predict(state, keep))[:, :8].mean()
+    )
+    onehot = learner.predict(state, keep).argmax(1)
+    relearned = learner.update(
+        state,
+        (
+            jnp.concatenate([INPUTS[point][None], keep]),
+            jnp.concatenate([LABELS[point][None], onehot]),
+            jnp.full(len(keep) + 1, 1e4),
+        ),
+    )
+    assert change(edited) < 0.5 * change(relearned)
+
+
 def test_numbers_of_a_ridge_head():
     network = emlp((1, 100, 1), a=0.3, sigma_bias=1.0)
     learner = ridge_head(network, 1, regression=True)
@@ -166,8 +197,23 @@ def test_numbers_of_a_ridge_head():
             lambda p: edit(LEARNERS["ridge"], p, INPUTS[:2], LABELS[:2], optimiser=optax.sgd(1.0)),
             "takes no gradient steps",
         ),
+        (
+            lambda p: edit(LEARNERS["ridge"], p, INPUTS[:2], LABELS[:2], keep_weight=3.0),
+            "leave optimiser and keep_weight out",
+        ),
+        (
+            lambda p: edit(LEARNERS["ridge"], RidgeState(p, None), INPUTS[:2], LABELS[:2], steps=3),
+            "solved at once; leave steps out",
+        ),
     ],
 )
 def test_edits_that_cannot_be(call, message):
     with pytest.raises(ValueError, match=message):
         call(PIXELS.init(KEY))
+
+
+def test_points_cannot_be_kept_by_a_balanced_head():
+    learner = ridge_head(PIXELS, 10, balanced=True)
+    state = learner.update(learner.init(KEY, INPUTS[SEEN]), (INPUTS[SEEN], LABELS[SEEN]))
+    with pytest.raises(ValueError, match="leave keep out"):
+        edit(learner, state, INPUTS[300], 3, keep=INPUTS[:5], weight=2)

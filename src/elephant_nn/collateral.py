@@ -40,10 +40,15 @@ def report_change(
     old: ArrayLike, new: ArrayLike, outside: ArrayLike, errors: Sequence[ArrayLike],
     moved: float = 0.05, *, classes: bool = False, labels: ArrayLike | None = None,
 ) -> EditReport:  # fmt: skip
-    """The report of an edit from outputs, and errors at the edited points, before and after it."""
+    """The report of an edit from outputs, and errors at the edited points, before and after it.
+
+    Outputs that are not finite before or after it do not count as changed: a ridge head has -inf
+    for classes without a sample.
+    """
     keep = np.asarray(outside)
     first, last = np.asarray(old)[keep], np.asarray(new)[keep]
-    change = np.linalg.norm(last - first, axis=-1)
+    finite = np.isfinite(first) & np.isfinite(last)
+    change = np.linalg.norm(np.where(finite, last, 0) - np.where(finite, first, 0), axis=-1)
     numbers = [*map(float, (*errors, change.mean(), change.max(), (change > moved).mean()))]
     if not classes:
         return EditReport(*numbers)

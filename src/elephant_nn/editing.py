@@ -43,9 +43,10 @@ def edit(
         y: the target of each: whole numbers are labels, other numbers are outputs, one row per
             point. With one input, a single label or a single row.
         keep: inputs whose outputs shall stay as they are. For a network their squared change is
-            added to the loss; other learners are shown them with its own predictions.
-        keep_weight: factor of that squared change.
-        steps: of gradient, at most; by default 50, for labels 1,000.
+            added to the loss; a ridge head is shown them with its own scores, other learners with
+            their own predictions.
+        keep_weight: factor of that squared change, for a network.
+        steps: of gradient, at most; by default 50, for labels 1,000. Not for a ridge head.
         optimiser: any of optax, for a network.
         tolerance: also stop when all outputs are within it of their targets. For a ridge head
             without labels, how close is close enough: by default 0.05.
@@ -61,7 +62,6 @@ def edit(
         points, targets = points[None], targets[None]
     if len(points) != len(targets):
         raise ValueError(f"edit: {len(points)} inputs and {len(targets)} targets do not match")
-    steps = (1000 if labels else 50) if steps is None else steps
     if (
         isinstance(model, Learner)
         and model.network is not None
@@ -74,10 +74,19 @@ def edit(
             )
         )  # fmt: skip
     if isinstance(model, Learner):
-        if optimiser is not None:
-            raise ValueError("edit: this learner takes no gradient steps; leave optimiser out")
+        if optimiser is not None or np.any(np.asarray(keep_weight) != 1.0):
+            raise ValueError(
+                "edit: this learner takes no gradient steps; leave optimiser and keep_weight out"
+            )
         kept = None if keep is None else jnp.asarray(keep)
-        return _edit_learner(model, params, points, targets, kept, steps, tolerance, weight)
+        if not isinstance(params, RidgeState):
+            return _edit_learner(model, params, points, targets, kept, steps, tolerance, weight)
+        if steps is not None or (labels and tolerance is not None):
+            raise ValueError(
+                "edit: a ridge head is solved at once; leave steps out, and tolerance with labels"
+            )
+        return _edit_head(model, params, points, targets, kept, tolerance, weight)
+    steps = _steps(steps, labels)
     if weight is not None:
         raise ValueError("edit: weight is for a ridge head; for a network choose steps instead")
     optimiser = optax.sgd(1e-3) if optimiser is None else optimiser
@@ -106,33 +115,53 @@ def edit(
     return jax.lax.while_loop(unfinished, advance, (start, jnp.zeros((), int)))[0][0]
 
 
+def _steps(steps: int | None, labels: bool) -> int:
+    return (1000 if labels else 50) if steps is None else steps
+
+
 def _edit_learner(
-    learner: Learner, state: Any, x: Array, y: Array, keep: Array | None, steps: int,
+    learner: Learner, state: Any, x: Array, y: Array, keep: Array | None, steps: int | None,
     tolerance: float | None, weight: float | None,
 ) -> Any:  # fmt: skip
     labels = bool(jnp.issubdtype(y.dtype, jnp.integer))
+    if weight is not None:
+        raise ValueError("edit: weight is for a ridge head; for other learners choose steps")
     if keep is not None:
         outputs = learner.predict(state, keep)
         x = jnp.concatenate([x, keep])
         y = jnp.concatenate([y, outputs.argmax(-1).astype(y.dtype) if labels else outputs])
     update: Callable[..., Any] = jax.jit(learner.update)
-    done = lambda state, close: bool(_reached(learner.predict(state, x), y, close))
-    if not isinstance(state, RidgeState):
-        if weight is not None:
-            raise ValueError("edit: weight is for a ridge head; for other learners choose steps")
-        for _ in range(steps):
-            if (labels or tolerance is not None) and done(state, tolerance):
-                break
-            state = update(state, (x, y))
-        return state
+    for _ in range(_steps(steps, labels)):
+        if (labels or tolerance is not None) and _reached(learner.predict(state, x), y, tolerance):
+            break
+        state = update(state, (x, y))
+    return state
+
+
+def _edit_head(
+    learner: Learner, state: RidgeState, x: Array, y: Array, keep: Array | None,
+    tolerance: float | None, weight: float | None,
+) -> Any:  # fmt: skip
+    """Solve anew with the points added, and with kept points and their own scores as targets."""
+    shown, targets, wanted = x, y, y
+    if keep is not None:
+        labels = bool(jnp.issubdtype(y.dtype, jnp.integer))
+        solution = learner.prepare(state)
+        scores = learner.predict(solution, keep)
+        shown = jnp.concatenate([x, keep])
+        columns = jax.nn.one_hot(y, scores.shape[1]) if labels else y.reshape(len(y), -1)
+        targets = jnp.concatenate([columns, jnp.where(solution.seen, scores, 0)])
+        wanted = jnp.concatenate([y, scores.argmax(-1).astype(y.dtype)]) if labels else targets
+    update: Callable[..., Any] = jax.jit(learner.update)
     if weight is not None:
-        return update(state, (x, y, jnp.full(len(x), float(weight))))
+        return update(state, (shown, targets, jnp.full(len(shown), float(weight))))
     close, heavy = 0.05 if tolerance is None else tolerance, 1.0
-    if done(state, close):
+    done = lambda state: bool(_reached(learner.predict(state, shown), wanted, close))
+    if done(state):
         return state
     while heavy <= HEAVIEST:
-        edited = update(state, (x, y, jnp.full(len(x), heavy)))
-        if done(edited, close):
+        edited = update(state, (shown, targets, jnp.full(len(shown), heavy)))
+        if done(edited):
             return edited
         heavy *= 2
     raise ValueError(

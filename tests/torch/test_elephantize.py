@@ -293,3 +293,32 @@ def test_a_graph_that_computes_something_else_is_refused():
 
     with pytest.raises(ValueError, match="does not give the outputs of the model"):
         elephantize(Optional(), torch.randn(50, 4))
+
+
+class ChannelsLast(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm, self.act = nn.Conv2d(3, 64, 3, padding=1), nn.LayerNorm(64), nn.ReLU()
+        self.fc = nn.Linear(64, 4)
+
+    def forward(self, x):
+        return self.fc(self.act(self.norm(self.conv(x).permute(0, 2, 3, 1))).mean((1, 2)))
+
+
+def test_units_are_where_the_biases_are():
+    x = torch.randn(20, 3, 8, 8)
+    model, report = elephantize(ChannelsLast(), x)
+    assert report.changes[0].units == 64
+    assert len(model.norm.bias.unique()) == 64
+
+
+@pytest.mark.parametrize("keep_weights", [False, True])
+def test_an_activation_after_a_flatten_is_refused(keep_weights):
+    model = nn.Sequential(
+        nn.Conv2d(3, 64, 3, padding=1), nn.Flatten(), nn.ReLU(), nn.Linear(4096, 4)
+    )
+    weights = copy.deepcopy(model.state_dict())
+    with pytest.raises(ValueError, match="64 units of '0'; put the activation right after"):
+        elephantize(model, torch.randn(20, 3, 8, 8), keep_weights=keep_weights)
+    assert isinstance(model[2], nn.ReLU)
+    assert all(torch.equal(weights[name], value) for name, value in model.state_dict().items())

@@ -99,7 +99,7 @@ def test_ridge_head_grows_and_continues_from_a_file(tmp_path):
     torch.testing.assert_close(whole(X), ours(X), atol=1e-5, rtol=1e-5)
     other = network()
     other[0].weight.data += 1e-3
-    with pytest.raises(StorageError, match="other weights of the features module"):
+    with pytest.raises(StorageError, match="another features module"):
         RidgeHead.load(path, other[:2])
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(StorageError, match="damaged"):
@@ -123,6 +123,23 @@ def test_ridge_head_grows_and_continues_from_a_file(tmp_path):
 def test_ridge_head_says_what_is_wrong(call, message):
     with pytest.raises((TypeError, ValueError, RuntimeError), match=message):
         call()
+
+
+def test_ridge_head_learns_from_all_samples_or_none():
+    ours = head(batch_size=100)
+    x = X[TRAIN].clone()
+    x[250] = torch.nan
+    with pytest.raises(ValueError, match="features of input 250 are NaN"):
+        ours.partial_fit(x, Y[TRAIN])
+    assert ours.sums is None
+    ours.partial_fit(X[:300], Y[:300])
+    with pytest.raises(ValueError, match="a weight of 0 or more"):
+        ours.partial_fit(X[:300], Y[:300], torch.arange(299.0, -1, -1) - 1)
+    with pytest.raises(ValueError, match="features of input 250 are NaN"):
+        ours(x)
+    same = head(batch_size=100).partial_fit(X[:300], Y[:300])
+    for name, array in same.sums.arrays().items():
+        np.testing.assert_array_equal(array, ours.sums.arrays()[name])
 
 
 def loaders():
@@ -236,3 +253,57 @@ def test_edit_of_a_ridge_head_is_a_weighted_solution():
     assert torch.equal(kept.predict(X[:50]), ours.predict(X[:50]))
     with pytest.raises(ValueError, match="however much they weigh"):
         edit(ours, x[[0, 0]], torch.tensor([1, 2]))
+    for setting in ({"keep_weight": 2.0}, {"steps": 3}, {"tolerance": 0.1}):
+        with pytest.raises(ValueError, match="a RidgeHead is solved at once"):
+            edit(ours, x[0], int(y[0]), keep=X[:50], **setting)
+
+
+def test_edit_with_kept_points_loses_no_class(tmp_path):
+    known = Y[TRAIN] < 8
+    ours = RidgeHead(network()[:2], 8).partial_fit(X[TRAIN][known], Y[TRAIN][known])
+    ours.grow(10)
+    x, y = misread(ours)
+    fours = X[TRAIN][Y[TRAIN] == 4]
+    lowest = int(ours(fours)[:, :8].mean(0).argmin())
+    keep = fours[ours(fours)[:, lowest].argsort()[:50]]
+    point = int(np.flatnonzero(y < 8)[0])
+    edited = edit(ours, x[point], int(y[point]), keep=keep, weight=1e4)
+    assert edited.sums.targets[lowest] < 0
+    loaded = RidgeHead.load(edited.save(tmp_path / "head.safetensors"), network()[:2])
+    for each in (edited, loaded):
+        scores = each(X[TEST])
+        assert scores[:, :8].isfinite().all()
+        assert (scores[:, 8:] == -torch.inf).all()
+    right = lambda model: (model.predict(X[TEST]) == Y[TEST]).double().mean()
+    assert right(edited) > right(ours) - 0.05
+
+
+def test_report_of_an_edit_to_a_new_class():
+    known = Y[TRAIN] < 9
+    ours = RidgeHead(network()[:2], 9).partial_fit(X[TRAIN][known], Y[TRAIN][known])
+    ours.grow(10)
+    nine = X[TEST][Y[TEST] == 9][0]
+    edited = edit(ours, nine, 9)
+    report = edit_report(ours, edited, nine, 9, X[TEST], labels=Y[TEST])
+    assert (report.error_before, report.error_after) == (1, 0)
+    change = (edited(X[TEST]) - ours(X[TEST]))[:, :9].norm(dim=1)
+    change = change[(X[TEST] - nine).norm(dim=1) > 0.1]
+    assert report.mean_change_outside == pytest.approx(float(change.mean()), rel=1e-4)
+    assert report.max_change_outside == pytest.approx(float(change.max()), rel=1e-4)
+
+
+def test_reports_of_double_models_are_double():
+    model = nn.Linear(1, 1).double()
+    other = copy.deepcopy(model)
+    other.bias.data += 1e-10
+    x = torch.linspace(0, 1, 5, dtype=torch.float64)[:, None]
+    report = edit_report(model, other, x[:1], x[:1], x)
+    assert report.mean_change_outside == pytest.approx(1e-10, rel=1e-4)
+
+
+def test_a_file_needs_the_widths_that_it_was_written_with(tmp_path):
+    path = head().partial_fit(X[TRAIN], Y[TRAIN]).save(tmp_path / "head.safetensors")
+    wider = network()
+    wider[1].set_width(0.4)
+    with pytest.raises(StorageError, match="another features module"):
+        RidgeHead.load(path, wider[:2])

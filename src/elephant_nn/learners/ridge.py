@@ -64,6 +64,7 @@ def ridge_head(
             With 0 only the diagonal is left, which is what elastic weight consolidation keeps.
 
     A batch may have a third array, the weight of each sample: weight 3 counts as three samples.
+    Instead of labels, targets may be rows of numbers, one per class, unless the head is balanced.
 
     The state has m^2 numbers for m features, or m times the rank. It holds sums by class, as linear
     discriminant analysis does, so a stream must grant class statistics.
@@ -84,8 +85,13 @@ def ridge_head(
         return jnp.concatenate([h, x.reshape(len(x), -1)], 1) if raw_inputs else h
 
     def one_column_per_output(y: Array) -> Array:
-        if not regression:
+        if not regression and y.ndim == 1:
             return jax.nn.one_hot(y, outputs)
+        if balanced:
+            raise ValueError(
+                "ridge_head: a balanced head learns from labels, not from numbers; in an edit of "
+                "one, leave keep out"
+            )
         columns = y[:, None] if y.ndim == 1 else y
         if columns.shape[1:] != (outputs,):
             raise ValueError(
@@ -115,7 +121,8 @@ def ridge_head(
             weights, relative = solve_ridge(sums, ridge)
         else:
             weights, relative = solve_sketch(sums, RIDGE if ridge is None else ridge)
-        mean, seen = sums.targets / n, sums.targets > 0
+        mean = sums.targets / n  # negative where an edit has kept points with low scores
+        seen = (sums.targets != 0) | (sums.cross != 0).any(0)
         if balanced:
             scale = 1 / jnp.where(seen, jnp.sum(seen) * mean, 1)
             weights, mean = weights * scale, mean * scale

@@ -37,7 +37,8 @@ def edit(
             point. With one input, a single label or a single row.
         keep: a batch of inputs whose outputs shall stay as they are. Their squared change is added
             to the loss; a ridge head is shown them with its own scores.
-        keep_weight: factor of that squared change.
+        keep_weight: factor of that squared change; this and the next three are not for a ridge
+            head.
         steps: of gradient, at most; by default 50, for labels 1,000.
         optimiser: makes one from parameters, as `lambda p: torch.optim.Adam(p, 1e-4)` does.
         tolerance: also stop when all outputs are within it of their targets.
@@ -49,6 +50,11 @@ def edit(
     if isinstance(model, RidgeHead):
         if not labels:
             raise ValueError("edit: a RidgeHead predicts classes, so y must be whole numbers")
+        if keep_weight != 1.0 or any(s is not None for s in (steps, optimiser, tolerance)):
+            raise ValueError(
+                "edit: a RidgeHead is solved at once; leave keep_weight, steps, optimiser and "
+                "tolerance out"
+            )
         return _edit_head(model, points, targets, keep, weight)
     if weight is not None:
         raise ValueError("edit: weight is for a RidgeHead; for other models choose steps instead")
@@ -176,11 +182,9 @@ def _reached(out: Tensor, y: Tensor, tolerance: float | None) -> bool:
 
 def _outputs(model: nn.Module, x: Tensor, batch_size: int) -> np.ndarray:
     with evaluating(model), torch.no_grad():
-        found = torch.cat([model(rows) for rows in x.split(batch_size)])
-    # a ridge head has -inf for classes without a sample
-    return np.asarray(_array(found.clamp_min(torch.finfo(found.dtype).min)))
+        return np.asarray(_array(torch.cat([model(rows) for rows in x.split(batch_size)])))
 
 
 def _array(x: Tensor) -> Any:
     x = x.detach().cpu()
-    return (x.float() if x.is_floating_point() else x).numpy()
+    return (x.double() if x.is_floating_point() else x).numpy()

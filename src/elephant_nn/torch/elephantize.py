@@ -300,7 +300,9 @@ def _settle(
             reasons.append(f"{place.layer_name}: weights kept, {why}")
         if bias is not None:
             bias.zero_()
-    z = _rows(_seen(model, activation, inputs)[0], place)
+    z = _seen(model, activation, inputs)[0]
+    axis = _units_axis(z, place, bias)
+    z = _rows(z, axis)
     suggested = settings(_differences(z, place), z.shape[1], head)
     width = suggested[0] if a is None else a
     reach = suggested[1] if sigma_bias is None else sigma_bias
@@ -322,7 +324,7 @@ def _settle(
             around = " around the mean pre-activation of each unit"
         reasons.append(f"{where}: biases even over +-{math.sqrt(3) * reach:.3g}{around}")
     activation.set_width(width)
-    outputs = _rows(_seen(model, activation, inputs)[1], place)
+    outputs = _rows(_seen(model, activation, inputs)[1], axis)
     some = outputs[torch.linspace(0, len(outputs) - 1, min(_ROWS, len(outputs))).long()]
     active, overlap = responses(some.double().cpu().numpy())
     return Change(
@@ -344,13 +346,26 @@ def _seen(model: nn.Module, activation: Elephant, inputs: Inputs) -> tuple[Tenso
     return seen[-1]
 
 
-def _rows(z: Tensor, place: Place) -> Tensor:
+def _units_axis(z: Tensor, place: Place, bias: Tensor | None) -> int:
+    """The axis of pre-activations that has one entry per bias."""
+    spread = place.layer if place.norm is None else place.norm
+    last_first = z.dim() < 3 or isinstance(spread, nn.Linear | nn.LayerNorm)
+    axes = (-1, 1) if last_first else (1, -1)
+    if bias is None or bias.dim() != 1:
+        return axes[0]
+    for axis in axes[: z.dim()]:
+        if z.shape[axis] == len(bias):
+            return axis
+    raise ValueError(
+        f"elephantize: {place.name!r} sees the shape {tuple(z.shape)}, without an axis for the "
+        f"{len(bias)} units of {place.norm_name or place.layer_name!r}; put the activation right "
+        "after that layer, before a Flatten or reshape"
+    )
+
+
+def _rows(z: Tensor, axis: int) -> Tensor:
     """One column per unit."""
-    channels = z.dim() > 2 and not isinstance(place.layer, nn.Linear)
-    if channels and place.layer is None and isinstance(place.norm, nn.LayerNorm):
-        channels = False
-    z = z.movedim(1, -1) if channels else z
-    return z.reshape(-1, z.shape[-1])
+    return z.movedim(axis, -1).reshape(-1, z.shape[axis])
 
 
 def _differences(z: Tensor, place: Place) -> Any:

@@ -1,5 +1,6 @@
 """Ridge regression as the output layer of a frozen PyTorch model: it forgets nothing."""
 
+import copy
 import hashlib
 from collections.abc import Mapping
 from os import PathLike
@@ -56,7 +57,7 @@ class RidgeHead(nn.Module):
         self.sums: OnlineRidge | None = None
 
     def partial_fit(self, x: Tensor, y: Tensor, sample_weight: Tensor | None = None) -> Self:
-        """Learn from more samples."""
+        """Learn from more samples: from all of them or, if there is an error, from none."""
         labels = torch.as_tensor(y).detach().cpu().numpy()
         if labels.shape != (len(x),) or labels.dtype.kind not in "iu":
             raise ValueError(
@@ -71,14 +72,17 @@ class RidgeHead(nn.Module):
         weight = None
         if sample_weight is not None:
             weight = torch.as_tensor(sample_weight).detach().double().cpu().numpy()
-        for rows in self._blocks(x):
-            h = self.measure(x[rows])
-            if self.sums is None:
-                self.sums = OnlineRidge(
+        blocks = self._blocks(x)
+        sums = self.sums if len(blocks) == 1 else copy.deepcopy(self.sums)
+        for rows in blocks:
+            h = self.measure(x[rows], rows.start)
+            if sums is None:
+                sums = OnlineRidge(
                     h.shape[1], self.classes, ridge=self.ridge, forgetting=self.forgetting
                 )
             targets = np.eye(self.classes)[labels[rows]]
-            self.sums.add(h, targets, None if weight is None else weight[rows])
+            sums.add(h, targets, None if weight is None else weight[rows])
+        self.sums = sums
         return self
 
     def forward(self, x: Tensor) -> Tensor:
@@ -86,9 +90,10 @@ class RidgeHead(nn.Module):
         if self.sums is None:
             raise RuntimeError("RidgeHead: nothing was learned yet; call partial_fit first")
         solution = self.sums.solution()
-        blocks = [solution.predict(self.measure(x[rows])) for rows in self._blocks(x)]
+        blocks = [solution.predict(self.measure(x[rows], rows.start)) for rows in self._blocks(x)]
         scores = np.concatenate(blocks)
-        scores[:, self.sums.targets <= 0] = -np.inf
+        seen = self.sums.squares > 0  # targets of an edit are scores: their sum can be negative
+        scores[:, ~seen] = -np.inf
         return torch.from_numpy(scores).to(x.device, torch.get_default_dtype())
 
     def predict(self, x: Tensor) -> Tensor:
@@ -103,14 +108,14 @@ class RidgeHead(nn.Module):
             self.sums.grow(len(self.sums.sums), classes)
         self.classes = classes
 
-    def measure(self, x: Tensor) -> NDArray[np.float64]:
-        """The features of some inputs, one row per input."""
+    def measure(self, x: Tensor, first: int = 0) -> NDArray[np.float64]:
+        """The features of some inputs, one row per input; errors count inputs from `first`."""
         if not isinstance(x, Tensor):
             raise TypeError(f"RidgeHead: x must be a torch.Tensor, got {type(x).__name__}")
-        first = next(self.features.parameters(), None)
-        if first is not None and first.device != x.device:
+        weights = next(self.features.parameters(), None)
+        if weights is not None and weights.device != x.device:
             raise ValueError(
-                f"RidgeHead: x is on {x.device} and the features are on {first.device}; move x "
+                f"RidgeHead: x is on {x.device} and the features are on {weights.device}; move x "
                 "with x.to(device)"
             )
         with evaluating(self.features), torch.no_grad():
@@ -124,9 +129,10 @@ class RidgeHead(nn.Module):
                 f"{h.shape[1]}; inputs or the features module have changed"
             )
         if not np.isfinite(h).all():
+            wrong = first + int(np.argmin(np.isfinite(h).all(1)))
             raise ValueError(
-                f"RidgeHead: the features of input {int(np.argmin(np.isfinite(h).all(1)))} are NaN "
-                "or infinite; leave such inputs out"
+                f"RidgeHead: the features of input {wrong} are NaN or infinite; leave such inputs "
+                "out"
             )
         return h
 
@@ -148,8 +154,8 @@ class RidgeHead(nn.Module):
         settings, state, arrays = read_estimator(Path(path), "RidgeHead")
         if state["features"] != _checksum(features):
             raise StorageError(
-                f"{path} was written with other weights of the features module; load those first, "
-                "for example with load_state_dict"
+                f"{path} was written with another features module: its weights or activations are "
+                "different; make it with the same a and d, and load its state_dict first"
             )
         head = cls(features, **settings)
         head._continue_from(arrays)
@@ -182,8 +188,11 @@ class RidgeHead(nn.Module):
 
 
 def _checksum(module: nn.Module) -> str:
-    """Of the weights and their names; the same on every device."""
+    """Of weights, and of modules without any, such as activations; the same on every device."""
     digest = hashlib.sha256()
+    for name, part in module.named_modules():
+        if not list(part.children()) and not part.state_dict():
+            digest.update(f"{name} {part!r}".encode())
     for name, tensor in module.state_dict().items():
         if isinstance(tensor, Tensor):
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
