@@ -255,6 +255,26 @@ def test_other_versions_and_full_disks(cluster, tmp_path, unbroken):
         raise AssertionError
 
 
+def test_a_command_waits_when_workers_that_gave_up_are_gone(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(dispatch, "GRACE_SECONDS", 1.5)
+    first, said, gone = cluster.worker(), [], []
+    cluster.wait_for_workers(1)
+
+    def report(done, total):
+        if not gone and children_of(first.pid):
+            resource.prlimit(computing(first), resource.RLIMIT_FSIZE, (100, 100))
+            gone.append(0.0)
+        elif gone == [0.0] and any("takes no more shards" in text for text in said):
+            first.kill()
+            gone.append(time.monotonic() + 2.5)
+        elif len(gone) == 2 and time.monotonic() > gone[1]:
+            gone.append(cluster.worker())
+
+    with cluster_executor(str(cluster.file), notice=said.append) as executor:
+        outcome, _ = run(CELLS[:1], tmp_path / "out", executor, report=report)
+    assert (len(gone), outcome.ran, outcome.failed) == (3, 1, {})
+
+
 def test_a_command_ends_when_every_worker_has_given_up(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(dispatch, "GRACE_SECONDS", 1.0)
     (tmp_path / "file").write_text("no folder for checkpoints")

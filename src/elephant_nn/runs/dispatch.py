@@ -62,7 +62,8 @@ class Dispatch:
     ready: dict[str, float] = field(default_factory=dict)
     events: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
     refreshed: float = -math.inf
-    lonely: float = 0.0
+    lonely: bool = False
+    hopeful: float = field(default_factory=time.monotonic)
     there: list[str] = field(default_factory=list)
 
     def results(self, waiting: Waiting) -> Iterator[tuple[Shard, Result]]:
@@ -75,7 +76,7 @@ class Dispatch:
             if not self.flying and not self.more():
                 return
             if self.ready:
-                self.lonely = 0.0
+                self.lonely, self.hopeful = False, time.monotonic()
             else:
                 self.nobody()
             try:
@@ -106,13 +107,14 @@ class Dispatch:
 
     def nobody(self) -> None:
         """No worker takes shards: wait for some, unless all there are have given up for a while."""
-        now = time.monotonic()
-        waited, self.lonely = now - (self.lonely or now), self.lonely or now
-        if self.unfit and set(self.unfit) >= set(self.there) and waited > GRACE_SECONDS:
+        if not self.lonely:
+            self.lonely = True
+            self.notice("waiting for workers")
+        if not self.there or set(self.there) - set(self.unfit):
+            self.hopeful = time.monotonic()
+        elif time.monotonic() - self.hopeful > GRACE_SECONDS:
             reasons = "; ".join(f"{worker}: {why}" for worker, why in self.unfit.items())
             raise ClusterError(f"no worker can go on ({reasons}); finished runs are stored")
-        if not waited:
-            self.notice("waiting for workers")
 
     def refresh(self) -> None:
         """Ask the scheduler, once per second, who takes shards."""
@@ -123,6 +125,7 @@ class Dispatch:
         except (OSError, TimeoutError, RuntimeError) as error:
             raise self.lost() from error
         self.there = list(there)
+        self.unfit = {worker: why for worker, why in self.unfit.items() if worker in there}
         ready = {address: w["memory"] for address, w in there.items() if w["takes"]}
         new, self.ready = ready.keys() - self.ready.keys(), ready
         self.refreshed = time.monotonic()
