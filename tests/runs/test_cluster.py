@@ -285,3 +285,16 @@ def test_a_command_ends_when_every_worker_has_given_up(cluster, tmp_path, monkey
         cluster_executor(str(cluster.file), checkpoints=tmp_path / "file") as executor,
     ):
         run(CELLS[:2], tmp_path / "out", executor)
+
+
+def test_a_command_ends_when_data_cannot_be_sent(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(dispatch, "GRACE_SECONDS", 1.0)
+    monkeypatch.setenv("ELEPHANT_NN_CACHE", str(tmp_path / "here"))
+    cluster.worker(ELEPHANT_NN_CACHE=str(tmp_path / "cache"))
+    cluster.wait_for_workers(1)
+    job = (toy.work("train", "EMBEDDED"), toy.cell(embedding="mine"))
+    with (
+        pytest.raises(ClusterError, match=r"no worker can go on \(\S+: digits cannot be sent"),
+        cluster_executor(str(cluster.file), send_data=True) as executor,
+    ):
+        run_cells([job], tmp_path / "out", lanes=lambda cell: 1, executor=executor)

@@ -18,7 +18,7 @@ from elephant_nn.runs.answers import Answer, Died, Done, Failed, NeedsData, Need
 from elephant_nn.runs.connection import DEATHS
 from elephant_nn.runs.description import describe
 from elephant_nn.runs.executors import Failure, Result, Waiting
-from elephant_nn.runs.remote import MEMORY, SHARDS, overview, take_part
+from elephant_nn.runs.remote import MEMORY, SHARDS, leave, overview, take_part
 from elephant_nn.runs.sending import send_data
 from elephant_nn.runs.shard import Shard
 
@@ -126,7 +126,8 @@ class Dispatch:
             raise self.lost() from error
         self.there = list(there)
         self.unfit = {worker: why for worker, why in self.unfit.items() if worker in there}
-        ready = {address: w["memory"] for address, w in there.items() if w["takes"]}
+        takes = lambda address: there[address]["takes"] and address not in self.unfit
+        ready = {address: w["memory"] for address, w in there.items() if takes(address)}
         new, self.ready = ready.keys() - self.ready.keys(), ready
         self.refreshed = time.monotonic()
         for key in [key for key, f in self.flying.items() if f.worker not in ("", *self.there)]:
@@ -243,6 +244,7 @@ class Dispatch:
                 try:
                     send_data(self.client, flight.worker, name, embedding)
                 except OSError as error:
+                    self.client.run(leave, workers=[flight.worker], on_error="ignore")
                     self.dismiss(flight.worker, f"{name} cannot be sent: {error}")
         self.again.append(shard)
 
