@@ -298,3 +298,23 @@ def test_a_command_ends_when_data_cannot_be_sent(cluster, tmp_path, monkeypatch)
         cluster_executor(str(cluster.file), send_data=True) as executor,
     ):
         run_cells([job], tmp_path / "out", lanes=lambda cell: 1, executor=executor)
+
+
+@pytest.mark.parametrize("limit", ["0", "1GB"])
+def test_shards_that_need_much_memory(cluster, tmp_path, limit):
+    """One worker is too small; the other, which is unlimited or large enough, is lost."""
+    big = cluster.worker("--memory-limit", limit, threads=2, TOY_CHUNK_SECONDS="0.2")
+    cluster.worker("--memory-limit", "0.3GB")
+    cluster.wait_for_workers(2)
+
+    def report(done, total):
+        if done >= 2:
+            big.kill()
+
+    with cluster_executor(str(cluster.file)) as executor:
+        outcome, rows = run(CELLS[:4], tmp_path / "out", executor, report=report)
+    assert set(rows["threads"]) == {2}
+    assert outcome.ran + len(outcome.failed) == 4
+    for reason in outcome.failed.values():
+        assert "it needs about 0.6 GB, and no worker has more than 0.3 GB" in reason
+    assert outcome.failed

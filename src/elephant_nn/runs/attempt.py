@@ -21,8 +21,8 @@ def attempt(
     Args:
         scratch: where checkpoints go; perhaps a folder that workers share.
         private: a folder of this worker.
-        options: of the worker and the command: `memory` in bytes (0: unlimited), whether data will
-            be sent (`send_data`), `checkpoint_seconds`.
+        options: of the worker and the command: `memory` in bytes, whether data will be sent
+            (`send_data`), `checkpoint_seconds`.
     """
     try:
         shard = shard_of(description, private)
@@ -30,8 +30,7 @@ def attempt(
             if options["send_data"] and not has_data(name, embedding):
                 return NeedsData(name, embedding)
             ensure_data(name, embedding, lambda text: None)
-        needed = estimate_memory(shard)
-        if options["memory"] and needed > options["memory"]:
+        if (needed := estimate_memory(shard)) > options["memory"]:
             return NeedsMemory(needed)
         rows = run_shard(shard, scratch, options["checkpoint_seconds"])
         return Done(rows, _learned(shard, scratch.parent))

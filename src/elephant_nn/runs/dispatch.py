@@ -128,13 +128,13 @@ class Dispatch:
         self.unfit = {worker: why for worker, why in self.unfit.items() if worker in there}
         takes = lambda address: there[address]["takes"] and address not in self.unfit
         ready = {address: w["memory"] for address, w in there.items() if takes(address)}
-        new, self.ready = ready.keys() - self.ready.keys(), ready
+        changed, self.ready = ready.keys() != self.ready.keys(), ready
         self.refreshed = time.monotonic()
         for key in [key for key, f in self.flying.items() if f.worker not in ("", *self.there)]:
             shard = self.take_back(key)
             if not self.died(shard, "the worker was lost"):
                 self.again.append(shard)
-        if new:  # the scheduler does not look again at tasks that no worker could take
+        if changed:  # the scheduler does not look again at tasks that no worker could take
             self.reassign()
 
     def running(self) -> bool:
@@ -151,6 +151,13 @@ class Dispatch:
     def submit(self, shard: Shard) -> None:
         key = f"{shard.cells[0].experiment}-{uuid4().hex}"
         needed = self.needs.get(self.group(shard), 0) if self.needs else 0
+        if needed > (most := max(self.ready.values(), default=math.inf)):
+            reason = (
+                f"it needs about {needed / 1e9:.1f} GB, and no worker has more than "
+                f"{most / 1e9:.1f} GB; start one with more memory"
+            )
+            self.failed.append((shard, Failure(reason)))
+            return
         resources = {SHARDS: 1, **({MEMORY: needed} if needed else {})}
         future = self.client.submit(
             take_part, describe(shard), self.options, key=key, resources=resources, retries=0
@@ -229,16 +236,6 @@ class Dispatch:
             case Unfit(reason):
                 self.dismiss(flight.worker, reason)
             case NeedsMemory(size):
-                if size > max(self.ready.values(), default=math.inf):
-                    most = max(self.ready.values()) / 1e9
-                    yield (
-                        shard,
-                        Failure(
-                            f"it needs about {size / 1e9:.1f} GB, and no worker has more than "
-                            f"{most:.1f} GB; start one with more memory"
-                        ),
-                    )
-                    return
                 self.needs[self.group(shard)] = size
             case NeedsData(name, embedding):
                 try:

@@ -24,6 +24,7 @@ from elephant_nn.runs.worker import Worker
 SHARDS = "elephant-nn"
 """The resource of a worker that takes shards: it has one, so it runs one shard at a time."""
 MEMORY = "elephant-nn-memory"
+UNLIMITED = 1 << 62
 TOPIC = "elephant-nn"
 """Events: shards that start, their progress, workers that do not fit, and what commands say."""
 POLL_SECONDS, PROGRESS_SECONDS = 0.2, 2.0
@@ -62,8 +63,8 @@ class Join(WorkerPlugin):
 
 
 def _memory(worker: DaskWorker) -> int:
-    """Bytes that the worker may use; 0: unlimited."""
-    return worker.memory_manager.memory_limit or 0
+    """Bytes that the worker may use."""
+    return worker.memory_manager.memory_limit or UNLIMITED
 
 
 def take_part(description: dict[str, Any], options: dict[str, Any]) -> Answer | None:
