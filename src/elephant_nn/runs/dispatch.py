@@ -56,7 +56,7 @@ class Dispatch:
     flying: dict[str, Flight] = field(default_factory=dict)
     again: list[Shard] = field(default_factory=list)
     failed: list[tuple[Shard, Failure]] = field(default_factory=list)
-    deaths: dict[str, int] = field(default_factory=dict)
+    deaths: dict[str, tuple[int, float]] = field(default_factory=dict)
     needs: dict[str, int] = field(default_factory=dict)
     unfit: dict[str, str] = field(default_factory=dict)
     ready: dict[str, float] = field(default_factory=dict)
@@ -131,9 +131,9 @@ class Dispatch:
         changed, self.ready = ready.keys() != self.ready.keys(), ready
         self.refreshed = time.monotonic()
         for key in [key for key, f in self.flying.items() if f.worker not in ("", *self.there)]:
-            shard = self.take_back(key)
-            if not self.died(shard, "the worker was lost"):
-                self.again.append(shard)
+            flight = self.take_back(key)
+            if not self.died(flight, "the worker was lost"):
+                self.again.append(flight.shard)
         if changed:  # the scheduler does not look again at tasks that no worker could take
             self.reassign()
 
@@ -175,7 +175,7 @@ class Dispatch:
             self.dismiss(event["worker"], event["reason"])
         elif event["kind"] == "start" and flight:
             flight.worker, flight.starts = event["worker"], flight.starts + 1
-            if flight.starts > 1 and self.died(flight.shard, "the worker was lost"):
+            if flight.starts > 1 and self.died(flight, "the worker was lost"):
                 self.take_back(event["key"])
         elif event["kind"] == "progress" and flight:
             flight.fraction = event["fraction"]
@@ -190,19 +190,22 @@ class Dispatch:
     def reassign(self) -> None:
         """Submit shards that have not started once more: the workers have changed."""
         for key in [key for key, flight in self.flying.items() if not flight.starts]:
-            self.again.append(self.take_back(key))
+            self.again.append(self.take_back(key).shard)
 
-    def take_back(self, key: str) -> Shard:
+    def take_back(self, key: str) -> Flight:
         flight = self.flying.pop(key)
         flight.future.cancel()
-        return flight.shard
+        return flight
 
-    def died(self, shard: Shard, how: str) -> bool:
-        """Count a death; True if it was the last one allowed, and the shard is given up."""
-        self.deaths[shard.id] = self.deaths.get(shard.id, 0) + 1
-        if self.deaths[shard.id] < DEATHS:
+    def died(self, flight: Flight, how: str) -> bool:
+        """Count a death without progress since the last; True if the shard is given up."""
+        count, fraction = self.deaths.get(flight.shard.id, (0, 0.0))
+        if flight.fraction > fraction:
+            count, fraction = 0, flight.fraction
+        self.deaths[flight.shard.id] = count + 1, fraction
+        if count + 1 < DEATHS:
             return False
-        self.failed.append((shard, Failure(f"its worker died three times ({how})")))
+        self.failed.append((flight.shard, Failure(f"its worker died three times ({how})")))
         return True
 
     def landed(self, key: str) -> Iterator[tuple[Shard, Result]]:
@@ -231,7 +234,7 @@ class Dispatch:
                 yield shard, Failure(reason)
                 return
             case Died(how):
-                if self.died(shard, how):
+                if self.died(flight, how):
                     return
             case Unfit(reason):
                 self.dismiss(flight.worker, reason)
