@@ -1,5 +1,6 @@
 """Sweeps on real Dask clusters that break in every way end with the rows of an unbroken one."""
 
+import asyncio
 import os
 import resource
 import signal
@@ -318,3 +319,13 @@ def test_shards_that_need_much_memory(cluster, tmp_path, limit):
     for reason in outcome.failed.values():
         assert "it needs about 0.6 GB, and no worker has more than 0.3 GB" in reason
     assert outcome.failed
+
+
+def test_notebooks_join_a_cluster(cluster):
+    """They run code inside an event loop."""
+
+    async def cell():
+        with cluster_executor(str(cluster.file)) as executor:
+            return executor.client.status
+
+    assert asyncio.run(cell()) == "running"
