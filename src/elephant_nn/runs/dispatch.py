@@ -159,8 +159,10 @@ class Dispatch:
             self.failed.append((shard, Failure(reason)))
             return
         resources = {SHARDS: 1, **({MEMORY: needed} if needed else {})}
+        again = self.options["again"] and shard.id not in self.deaths
+        options = {**self.options, "again": again}
         future = self.client.submit(
-            take_part, describe(shard), self.options, key=key, resources=resources, retries=0
+            take_part, describe(shard), options, key=key, resources=resources, retries=0
         )
         self.flying[key] = Flight(shard, future)
         future.add_done_callback(lambda _: self.events.put({"kind": "done", "key": key}))

@@ -17,14 +17,13 @@ from distributed import Scheduler, Worker as DaskWorker, WorkerPlugin, get_worke
 from distributed.utils import sync
 
 import elephant_nn
-from elephant_nn.runs.answers import Answer, Died, Unfit
+from elephant_nn.runs.answers import UNLIMITED, Answer, Died, Unfit
 from elephant_nn.runs.machine import machine
 from elephant_nn.runs.worker import Worker
 
 SHARDS = "elephant-nn"
 """The resource of a worker that takes shards: it has one, so it runs one shard at a time."""
 MEMORY = "elephant-nn-memory"
-UNLIMITED = 1 << 62
 TOPIC = "elephant-nn"
 """Events: shards that start, their progress, workers that do not fit, and what commands say."""
 POLL_SECONDS, PROGRESS_SECONDS = 0.2, 2.0
@@ -63,7 +62,7 @@ class Join(WorkerPlugin):
 
 
 def _memory(worker: DaskWorker) -> int:
-    """Bytes that the worker may use."""
+    """Bytes that the worker may use; a number, because Dask compares it."""
     return worker.memory_manager.memory_limit or UNLIMITED
 
 
