@@ -4,18 +4,23 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+import toy
 from dask_processes import dask_processes, until
 from support import children_of
 
 from elephant_nn.cli import main
 from elephant_nn.experiments.api import load_rows, work_of
 from elephant_nn.experiments.tables import TABLES
+from elephant_nn.files import StoreWarning
+from elephant_nn.runs.answers import UNLIMITED, Done
+from elephant_nn.runs.attempt import attempt
 from elephant_nn.runs.description import describe, shard_of
 from elephant_nn.runs.memory import PROCESS, estimate_memory
-from elephant_nn.runs.shard import Shard, run_shard
+from elephant_nn.runs.shard import Shard, checkpoint_file, run_shard
 from elephant_nn.runs.store import read_rows, rows_folder
 
 EXAMPLE = Path(__file__).parents[1] / "docs" / "examples" / "my_rows.py"
@@ -72,6 +77,17 @@ def test_rows_of_the_users_file_go_along(tmp_path):
     assert there.work.code == shard.work.code
     assert there.id == shard.id
     assert run_shard(there, tmp_path / "there") == here
+
+
+def test_again_does_not_continue_a_checkpoint_of_a_shared_folder(tmp_path):
+    shard = Shard(toy.work(), (toy.cell(),), 1)
+    path = checkpoint_file(shard, tmp_path)
+    options = {"memory": UNLIMITED, "send_data": False, "checkpoint_seconds": 10.0}
+    for again in (True, False):
+        path.write_bytes(b"not a checkpoint")
+        with nullcontext() if again else pytest.warns(StoreWarning, match="is damaged"):
+            answer = attempt(describe(shard), tmp_path, tmp_path, {**options, "again": again})
+        assert isinstance(answer, Done)
 
 
 def test_memory_grows_with_the_shapes():

@@ -1,10 +1,12 @@
 """Sweeps on real Dask clusters that break in every way end with the rows of an unbroken one."""
 
+import asyncio
 import os
 import resource
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -57,8 +59,8 @@ def names(folder):
 
 def test_a_lost_worker_and_late_ones(cluster, tmp_path, unbroken):
     """One worker is killed in the middle of a shard; one that computes with it dies, too; another
-    joins late and does the rest."""
-    first, said = cluster.worker(), []
+    joins late, after the command has said that it waits, and does the rest."""
+    first, said, late = cluster.worker(), [], []
     cluster.wait_for_workers(1)
 
     def break_it(done, total):
@@ -67,7 +69,12 @@ def test_a_lost_worker_and_late_ones(cluster, tmp_path, unbroken):
             first.kill()
             first.wait()
             until(lambda: not alive(child), "the end of its computing process", 20)
-            cluster.worker(threads=2)
+            said.append("killed")
+            late.append(time.monotonic() + 20)
+        elif late and len(late) < 2:
+            if "waiting for workers" in said[said.index("killed") :]:
+                late.append(cluster.worker(threads=2))
+            assert time.monotonic() < late[0], said
 
     with cluster_executor(str(cluster.file), notice=said.append) as executor:
         outcome, rows = run(CELLS, tmp_path / "out", executor, report=break_it)
@@ -76,7 +83,6 @@ def test_a_lost_worker_and_late_ones(cluster, tmp_path, unbroken):
     assert set(rows["threads"]) == {1, 2}
     assert rows.drop("threads").equals(unbroken.drop("threads"))
     assert said[0].startswith("dashboard: http")
-    assert "waiting for workers" in said
 
 
 def test_a_slow_worker_holds_up_one_shard(cluster, tmp_path, unbroken):
@@ -250,6 +256,26 @@ def test_other_versions_and_full_disks(cluster, tmp_path, unbroken):
         raise AssertionError
 
 
+def test_a_command_waits_when_workers_that_gave_up_are_gone(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(dispatch, "GRACE_SECONDS", 1.5)
+    first, said, gone = cluster.worker(), [], []
+    cluster.wait_for_workers(1)
+
+    def report(done, total):
+        if not gone and children_of(first.pid):
+            resource.prlimit(computing(first), resource.RLIMIT_FSIZE, (100, 100))
+            gone.append(0.0)
+        elif gone == [0.0] and any("takes no more shards" in text for text in said):
+            first.kill()
+            gone.append(time.monotonic() + 2.5)
+        elif len(gone) == 2 and time.monotonic() > gone[1]:
+            gone.append(cluster.worker())
+
+    with cluster_executor(str(cluster.file), notice=said.append) as executor:
+        outcome, _ = run(CELLS[:1], tmp_path / "out", executor, report=report)
+    assert (len(gone), outcome.ran, outcome.failed) == (3, 1, {})
+
+
 def test_a_command_ends_when_every_worker_has_given_up(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(dispatch, "GRACE_SECONDS", 1.0)
     (tmp_path / "file").write_text("no folder for checkpoints")
@@ -260,3 +286,46 @@ def test_a_command_ends_when_every_worker_has_given_up(cluster, tmp_path, monkey
         cluster_executor(str(cluster.file), checkpoints=tmp_path / "file") as executor,
     ):
         run(CELLS[:2], tmp_path / "out", executor)
+
+
+def test_a_command_ends_when_data_cannot_be_sent(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(dispatch, "GRACE_SECONDS", 1.0)
+    monkeypatch.setenv("ELEPHANT_NN_CACHE", str(tmp_path / "here"))
+    cluster.worker(ELEPHANT_NN_CACHE=str(tmp_path / "cache"))
+    cluster.wait_for_workers(1)
+    job = (toy.work("train", "EMBEDDED"), toy.cell(embedding="mine"))
+    with (
+        pytest.raises(ClusterError, match=r"no worker can go on \(\S+: digits cannot be sent"),
+        cluster_executor(str(cluster.file), send_data=True) as executor,
+    ):
+        run_cells([job], tmp_path / "out", lanes=lambda cell: 1, executor=executor)
+
+
+@pytest.mark.parametrize("limit", ["0", "1GB"])
+def test_shards_that_need_much_memory(cluster, tmp_path, limit):
+    """One worker is too small; the other, which is unlimited or large enough, is lost."""
+    big = cluster.worker("--memory-limit", limit, threads=2, TOY_CHUNK_SECONDS="0.2")
+    cluster.worker("--memory-limit", "0.3GB")
+    cluster.wait_for_workers(2)
+
+    def report(done, total):
+        if done >= 2:
+            big.kill()
+
+    with cluster_executor(str(cluster.file)) as executor:
+        outcome, rows = run(CELLS[:4], tmp_path / "out", executor, report=report)
+    assert set(rows["threads"]) == {2}
+    assert outcome.ran + len(outcome.failed) == 4
+    for reason in outcome.failed.values():
+        assert "it needs about 0.6 GB, and no worker has more than 0.3 GB" in reason
+    assert outcome.failed
+
+
+def test_notebooks_join_a_cluster(cluster):
+    """They run code inside an event loop."""
+
+    async def cell():
+        with cluster_executor(str(cluster.file)) as executor:
+            return executor.client.status
+
+    assert asyncio.run(cell()) == "running"

@@ -94,6 +94,17 @@ def test_what_another_command_runs_is_waited_for(tmp_path, other):
     assert sorted(read_rows(rows_folder(tmp_path, "toy"))["seed"]) == [0, 1, 2, 3]
 
 
+def test_a_command_that_waits_for_another_says_so_once(tmp_path, other):
+    holder, said = other(tmp_path / "toy" / "leases", 0, 1), []
+
+    def notice(text):
+        said.append(text)
+        holder.kill()
+
+    assert run([toy.cell(0), toy.cell(1)], tmp_path, notice=notice).ran == 2
+    assert said == ["toy: waiting for runs of another command on the same store"]
+
+
 def test_leases_end_with_the_command(tmp_path, other):
     run([toy.cell(0)], tmp_path)
     other(tmp_path / "toy" / "leases", 0)

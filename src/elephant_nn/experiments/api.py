@@ -73,7 +73,7 @@ class Runner:
 
         return run_cells(
             jobs, self.out, lanes=lambda cell: problem.lanes(cell.hyper), executor=self.executor,
-            keep=keep, again=self.again, report=report, prepare=fetch,
+            keep=keep, again=self.again, report=report, prepare=fetch, notice=self.notice,
         )  # fmt: skip
 
     def rows(self, table: Table) -> pl.DataFrame:

@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+UNLIMITED = 1 << 62
+"""Bytes of a worker that has no limit of its own."""
+
 
 @dataclass(frozen=True)
 class Done:

@@ -5,12 +5,12 @@ from typing import Any
 
 from elephant_nn.data.loading import ensure_data, has_data
 from elephant_nn.files import DataError, StorageError
-from elephant_nn.runs.answers import Answer, Done, Failed, NeedsData, NeedsMemory, Unfit
+from elephant_nn.runs.answers import UNLIMITED, Answer, Done, Failed, NeedsData, NeedsMemory, Unfit
 from elephant_nn.runs.description import Description, shard_of
 from elephant_nn.runs.executors import reason_of
 from elephant_nn.runs.memory import estimate_memory
 from elephant_nn.runs.program import resolve
-from elephant_nn.runs.shard import Shard, learned_file, run_shard
+from elephant_nn.runs.shard import Shard, checkpoint_file, learned_file, run_shard
 
 
 def attempt(
@@ -21,8 +21,8 @@ def attempt(
     Args:
         scratch: where checkpoints go; perhaps a folder that workers share.
         private: a folder of this worker.
-        options: of the worker and the command: `memory` in bytes (0: unlimited), whether data will
-            be sent (`send_data`), `checkpoint_seconds`.
+        options: of the worker and the command: `memory` in bytes, whether data will be sent
+            (`send_data`), `checkpoint_seconds`, and whether to start from the beginning (`again`).
     """
     try:
         shard = shard_of(description, private)
@@ -30,9 +30,11 @@ def attempt(
             if options["send_data"] and not has_data(name, embedding):
                 return NeedsData(name, embedding)
             ensure_data(name, embedding, lambda text: None)
-        needed = estimate_memory(shard)
-        if options["memory"] and needed > options["memory"]:
+        limit = options["memory"]
+        if limit < UNLIMITED and (needed := estimate_memory(shard)) > limit:
             return NeedsMemory(needed)
+        if options["again"]:
+            checkpoint_file(shard, scratch).unlink(missing_ok=True)
         rows = run_shard(shard, scratch, options["checkpoint_seconds"])
         return Done(rows, _learned(shard, scratch.parent))
     except (StorageError, DataError) as error:

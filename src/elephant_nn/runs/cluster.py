@@ -34,11 +34,12 @@ class DaskCluster:
     announced: float = -math.inf
 
     def run(
-        self, shards: Iterable[Shard], scratch: Path, checkpoint_seconds: float, waiting: Waiting
-    ) -> Iterator[tuple[Shard, Result]]:
+        self, shards: Iterable[Shard], scratch: Path, checkpoint_seconds: float, waiting: Waiting,
+        again: bool = False,
+    ) -> Iterator[tuple[Shard, Result]]:  # fmt: skip
         options = {
             "checkpoints": self.checkpoints, "send_data": self.send,
-            "checkpoint_seconds": checkpoint_seconds,
+            "checkpoint_seconds": checkpoint_seconds, "again": again,
         }  # fmt: skip
         dispatch = Dispatch(self.client, self.notice, iter(shards), scratch.parent, options)
         self.client.subscribe_topic(TOPIC, lambda event: dispatch.events.put(event[1]))

@@ -5,6 +5,7 @@ import json
 import logging
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,11 +30,13 @@ def connected(address: str) -> Iterator[Client]:
         with _local(address) as cluster, Client(cluster, set_as_default=False) as client:
             yield client
         return
+    where = _address(address)
     try:
-        where = _address(address)
-        asyncio.run(_reach(where))  # a client that cannot connect takes long to give up
+        # A client that cannot connect takes long to give up. Notebooks have an event loop here.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(lambda: asyncio.run(_reach(where))).result()
         client = Client(where, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, RuntimeError, TypeError, LookupError) as error:
+    except (OSError, RuntimeError, TypeError) as error:  # the last two are about TLS settings
         raise ClusterError(f"there is no scheduler to join at {address}: {error}") from error
     with client:
         yield client
@@ -50,7 +53,7 @@ def _address(text: str) -> str:
         )
     try:
         return str(json.loads(Path(text).read_text())["address"])
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, LookupError, TypeError) as error:
         raise ValueError(f"cluster: {text} is not a scheduler file: {error}") from error
 
 

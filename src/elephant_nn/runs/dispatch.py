@@ -18,7 +18,7 @@ from elephant_nn.runs.answers import Answer, Died, Done, Failed, NeedsData, Need
 from elephant_nn.runs.connection import DEATHS
 from elephant_nn.runs.description import describe
 from elephant_nn.runs.executors import Failure, Result, Waiting
-from elephant_nn.runs.remote import MEMORY, SHARDS, overview, take_part
+from elephant_nn.runs.remote import MEMORY, SHARDS, leave, overview, take_part
 from elephant_nn.runs.sending import send_data
 from elephant_nn.runs.shard import Shard
 
@@ -56,13 +56,14 @@ class Dispatch:
     flying: dict[str, Flight] = field(default_factory=dict)
     again: list[Shard] = field(default_factory=list)
     failed: list[tuple[Shard, Failure]] = field(default_factory=list)
-    deaths: dict[str, int] = field(default_factory=dict)
+    deaths: dict[str, tuple[int, float]] = field(default_factory=dict)
     needs: dict[str, int] = field(default_factory=dict)
     unfit: dict[str, str] = field(default_factory=dict)
     ready: dict[str, float] = field(default_factory=dict)
     events: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
     refreshed: float = -math.inf
-    lonely: float = 0.0
+    lonely: bool = False
+    hopeful: float = field(default_factory=time.monotonic)
     there: list[str] = field(default_factory=list)
 
     def results(self, waiting: Waiting) -> Iterator[tuple[Shard, Result]]:
@@ -75,7 +76,7 @@ class Dispatch:
             if not self.flying and not self.more():
                 return
             if self.ready:
-                self.lonely = 0.0
+                self.lonely, self.hopeful = False, time.monotonic()
             else:
                 self.nobody()
             try:
@@ -106,13 +107,14 @@ class Dispatch:
 
     def nobody(self) -> None:
         """No worker takes shards: wait for some, unless all there are have given up for a while."""
-        now = time.monotonic()
-        waited, self.lonely = now - (self.lonely or now), self.lonely or now
-        if self.unfit and set(self.unfit) >= set(self.there) and waited > GRACE_SECONDS:
+        if not self.lonely:
+            self.lonely = True
+            self.notice("waiting for workers")
+        if not self.there or set(self.there) - set(self.unfit):
+            self.hopeful = time.monotonic()
+        elif time.monotonic() - self.hopeful > GRACE_SECONDS:
             reasons = "; ".join(f"{worker}: {why}" for worker, why in self.unfit.items())
             raise ClusterError(f"no worker can go on ({reasons}); finished runs are stored")
-        if not waited:
-            self.notice("waiting for workers")
 
     def refresh(self) -> None:
         """Ask the scheduler, once per second, who takes shards."""
@@ -123,14 +125,16 @@ class Dispatch:
         except (OSError, TimeoutError, RuntimeError) as error:
             raise self.lost() from error
         self.there = list(there)
-        ready = {address: w["memory"] for address, w in there.items() if w["takes"]}
-        new, self.ready = ready.keys() - self.ready.keys(), ready
+        self.unfit = {worker: why for worker, why in self.unfit.items() if worker in there}
+        takes = lambda address: there[address]["takes"] and address not in self.unfit
+        ready = {address: w["memory"] for address, w in there.items() if takes(address)}
+        changed, self.ready = ready.keys() != self.ready.keys(), ready
         self.refreshed = time.monotonic()
         for key in [key for key, f in self.flying.items() if f.worker not in ("", *self.there)]:
-            shard = self.take_back(key)
-            if not self.died(shard, "the worker was lost"):
-                self.again.append(shard)
-        if new:  # the scheduler does not look again at tasks that no worker could take
+            flight = self.take_back(key)
+            if not self.died(flight, "the worker was lost"):
+                self.again.append(flight.shard)
+        if changed:  # the scheduler does not look again at tasks that no worker could take
             self.reassign()
 
     def running(self) -> bool:
@@ -147,9 +151,18 @@ class Dispatch:
     def submit(self, shard: Shard) -> None:
         key = f"{shard.cells[0].experiment}-{uuid4().hex}"
         needed = self.needs.get(self.group(shard), 0) if self.needs else 0
+        if needed > (most := max(self.ready.values(), default=math.inf)):
+            reason = (
+                f"it needs about {needed / 1e9:.1f} GB, and no worker has more than "
+                f"{most / 1e9:.1f} GB; start one with more memory"
+            )
+            self.failed.append((shard, Failure(reason)))
+            return
         resources = {SHARDS: 1, **({MEMORY: needed} if needed else {})}
+        again = self.options["again"] and shard.id not in self.deaths
+        options = {**self.options, "again": again}
         future = self.client.submit(
-            take_part, describe(shard), self.options, key=key, resources=resources, retries=0
+            take_part, describe(shard), options, key=key, resources=resources, retries=0
         )
         self.flying[key] = Flight(shard, future)
         future.add_done_callback(lambda _: self.events.put({"kind": "done", "key": key}))
@@ -164,7 +177,7 @@ class Dispatch:
             self.dismiss(event["worker"], event["reason"])
         elif event["kind"] == "start" and flight:
             flight.worker, flight.starts = event["worker"], flight.starts + 1
-            if flight.starts > 1 and self.died(flight.shard, "the worker was lost"):
+            if flight.starts > 1 and self.died(flight, "the worker was lost"):
                 self.take_back(event["key"])
         elif event["kind"] == "progress" and flight:
             flight.fraction = event["fraction"]
@@ -179,19 +192,22 @@ class Dispatch:
     def reassign(self) -> None:
         """Submit shards that have not started once more: the workers have changed."""
         for key in [key for key, flight in self.flying.items() if not flight.starts]:
-            self.again.append(self.take_back(key))
+            self.again.append(self.take_back(key).shard)
 
-    def take_back(self, key: str) -> Shard:
+    def take_back(self, key: str) -> Flight:
         flight = self.flying.pop(key)
         flight.future.cancel()
-        return flight.shard
+        return flight
 
-    def died(self, shard: Shard, how: str) -> bool:
-        """Count a death; True if it was the last one allowed, and the shard is given up."""
-        self.deaths[shard.id] = self.deaths.get(shard.id, 0) + 1
-        if self.deaths[shard.id] < DEATHS:
+    def died(self, flight: Flight, how: str) -> bool:
+        """Count a death without progress since the last; True if the shard is given up."""
+        count, fraction = self.deaths.get(flight.shard.id, (0, 0.0))
+        if flight.fraction > fraction:
+            count, fraction = 0, flight.fraction
+        self.deaths[flight.shard.id] = count + 1, fraction
+        if count + 1 < DEATHS:
             return False
-        self.failed.append((shard, Failure(f"its worker died three times ({how})")))
+        self.failed.append((flight.shard, Failure(f"its worker died three times ({how})")))
         return True
 
     def landed(self, key: str) -> Iterator[tuple[Shard, Result]]:
@@ -220,26 +236,17 @@ class Dispatch:
                 yield shard, Failure(reason)
                 return
             case Died(how):
-                if self.died(shard, how):
+                if self.died(flight, how):
                     return
             case Unfit(reason):
                 self.dismiss(flight.worker, reason)
             case NeedsMemory(size):
-                if size > max(self.ready.values(), default=math.inf):
-                    most = max(self.ready.values()) / 1e9
-                    yield (
-                        shard,
-                        Failure(
-                            f"it needs about {size / 1e9:.1f} GB, and no worker has more than "
-                            f"{most:.1f} GB; start one with more memory"
-                        ),
-                    )
-                    return
                 self.needs[self.group(shard)] = size
             case NeedsData(name, embedding):
                 try:
                     send_data(self.client, flight.worker, name, embedding)
                 except OSError as error:
+                    self.client.run(leave, workers=[flight.worker], on_error="ignore")
                     self.dismiss(flight.worker, f"{name} cannot be sent: {error}")
         self.again.append(shard)
 

@@ -30,15 +30,17 @@ class Executor(Protocol):
     """Takes shards one by one and yields them in any order, each with its rows or its failure.
 
     Learned parameters of shards that keep them are in the folder beside `scratch` when the shard is
-    yielded. `reads_data_here` says whether this machine's data sets are needed.
+    yielded. `reads_data_here` says whether this machine's data sets are needed. With `again`,
+    checkpoints that are not in `scratch` are not continued.
     """
 
     @property
     def reads_data_here(self) -> bool: ...
 
     def run(
-        self, shards: Iterable[Shard], scratch: Path, checkpoint_seconds: float, waiting: Waiting
-    ) -> Iterator[tuple[Shard, Result]]: ...
+        self, shards: Iterable[Shard], scratch: Path, checkpoint_seconds: float, waiting: Waiting,
+        again: bool = False,
+    ) -> Iterator[tuple[Shard, Result]]: ...  # fmt: skip
 
     def announce(self, table: str, done: float, total: int) -> None:
         """Tell whoever watches the executor how many runs of a table are done."""
@@ -50,8 +52,9 @@ class ThisProcess:
     reads_data_here = True
 
     def run(
-        self, shards: Iterable[Shard], scratch: Path, checkpoint_seconds: float, waiting: Waiting
-    ) -> Iterator[tuple[Shard, Result]]:
+        self, shards: Iterable[Shard], scratch: Path, checkpoint_seconds: float, waiting: Waiting,
+        again: bool = False,
+    ) -> Iterator[tuple[Shard, Result]]:  # fmt: skip
         for shard in shards:
             yield shard, attempt(shard, scratch, checkpoint_seconds)
 
@@ -72,10 +75,11 @@ class LocalProcesses:
     reads_data_here = True
 
     def run(
-        self, shards: Iterable[Shard], scratch: Path, checkpoint_seconds: float, waiting: Waiting
-    ) -> Iterator[tuple[Shard, Result]]:
-        fresh, again = iter(shards), list[tuple[Shard, int]]()
-        take = lambda: again.pop() if again else next(((shard, 1) for shard in fresh), None)
+        self, shards: Iterable[Shard], scratch: Path, checkpoint_seconds: float, waiting: Waiting,
+        again: bool = False,
+    ) -> Iterator[tuple[Shard, Result]]:  # fmt: skip
+        fresh, retries = iter(shards), list[tuple[Shard, int]]()
+        take = lambda: retries.pop() if retries else next(((shard, 1) for shard in fresh), None)
         idle: list[Worker] = []
         busy: dict[Worker, tuple[Shard, int]] = {}
         try:
@@ -94,7 +98,7 @@ class LocalProcesses:
                         idle.append(worker)
                         yield shard, result
                     elif tries < TRIES:
-                        again.append((shard, tries + 1))
+                        retries.append((shard, tries + 1))
                     else:
                         yield shard, Failure(f"its worker died twice ({worker.death()})")
                 waiting(sum(partly(shard, scratch) for shard, _ in busy.values()))

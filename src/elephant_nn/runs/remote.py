@@ -17,7 +17,7 @@ from distributed import Scheduler, Worker as DaskWorker, WorkerPlugin, get_worke
 from distributed.utils import sync
 
 import elephant_nn
-from elephant_nn.runs.answers import Answer, Died, Unfit
+from elephant_nn.runs.answers import UNLIMITED, Answer, Died, Unfit
 from elephant_nn.runs.machine import machine
 from elephant_nn.runs.worker import Worker
 
@@ -62,8 +62,8 @@ class Join(WorkerPlugin):
 
 
 def _memory(worker: DaskWorker) -> int:
-    """Bytes that the worker may use; 0: unlimited."""
-    return worker.memory_manager.memory_limit or 0
+    """Bytes that the worker may use; a number, because Dask compares it."""
+    return worker.memory_manager.memory_limit or UNLIMITED
 
 
 def take_part(description: dict[str, Any], options: dict[str, Any]) -> Answer | None:

@@ -80,6 +80,7 @@ def run_cells(
     jobs: Sequence[Job], out: Path, *, lanes: Callable[[Cell], int], executor: Executor,
     keep: bool = False, again: bool = False, prepare: Callable[[], None] = lambda: None,
     report: Report = lambda done, total: None, checkpoint_seconds: float = 10.0,
+    notice: Callable[[str], None] = lambda text: None,
 ) -> Outcome:  # fmt: skip
     """Run all cells of one table that the store does not hold yet.
 
@@ -91,6 +92,7 @@ def run_cells(
     Args:
         keep: also keep what the runs learned, if the program says what that is.
         again: run cells that the store holds, too; the new rows replace the old ones.
+        notice: called once if another command has to be waited for.
         prepare: called before anything runs, and only then: it may fetch data.
     """
     jobs = list({cell: (work, cell) for work, cell in jobs}.values())
@@ -105,6 +107,7 @@ def run_cells(
     stored = set() if again else done_cells(folder)
     missing = [(work, cell) for work, cell in jobs if cell.id not in stored]
     outcome, written = Outcome(kept=len(jobs) - len(missing)), list[Path]()
+    told = False
 
     def tell(partly: float = 0.0) -> None:
         report(outcome.settled + partly, len(jobs))
@@ -136,7 +139,7 @@ def run_cells(
     with leases(folder.parent / "leases") as leased:
         while missing:
             busy: list[Shard] = []
-            for shard, result in executor.run(free(busy), scratch, checkpoint_seconds, tell):
+            for shard, result in executor.run(free(busy), scratch, checkpoint_seconds, tell, again):
                 if isinstance(result, Failure):
                     outcome.failed.update(dict.fromkeys(shard.cells, result.reason))
                 else:
@@ -146,6 +149,9 @@ def run_cells(
                 leased.release(shard.cells)
                 tell()
             while busy and not any(leased.free(shard.cells) for shard in busy):
+                if not told:
+                    notice(f"{table}: waiting for runs of another command on the same store")
+                    told = True
                 time.sleep(0.5)
             waited = {cell for shard in busy for cell in shard.cells}
             there = set() if again else stored_by_others()

@@ -31,11 +31,11 @@ def send_data(client: Client, worker: str, name: str, embedding: str) -> None:
         with path.open("rb") as content:
             first = True
             while (part := content.read(PART)) or first:
-                here(receive, worker, file, part, first)
+                here(receive, client.id, file, part, first)
                 digest.update(part)
                 first = False
         sums[file] = digest.hexdigest()
-    here(accept, worker, what, sums)
+    here(accept, client.id, what, sums)
 
 
 def receive(sender: str, file: str, part: bytes, first: bool) -> None:
