@@ -322,3 +322,21 @@ def test_an_activation_after_a_flatten_is_refused(keep_weights):
         elephantize(model, torch.randn(20, 3, 8, 8), keep_weights=keep_weights)
     assert isinstance(model[2], nn.ReLU)
     assert all(torch.equal(weights[name], value) for name, value in model.state_dict().items())
+
+
+def test_a_graph_module_has_the_whole_state_in_the_order_of_the_model():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last, self.unused = nn.Linear(20, 2), nn.Linear(3, 3)
+            self.body = nn.Sequential(nn.Linear(4, 20))
+            self.scale = nn.Parameter(torch.ones(2))
+
+        def forward(self, x):
+            return self.last(torch.relu(self.body(x))) * self.scale
+
+    model = Model()
+    names, state = [n for n, _ in model.named_parameters()], copy.deepcopy(model.state_dict())
+    made, _ = elephantize(model, torch.randn(50, 4))
+    assert [n for n, _ in made.named_parameters()] == names
+    made.load_state_dict(state)

@@ -228,6 +228,10 @@ def _graph_module(
         shell.add_module(name, module.train(model.training))
     made = fx.GraphModule(shell, graph, type(model).__name__)
     made.training = model.training
+    # A GraphModule has only what its graph uses: give it the whole state, in the model's order.
+    made._modules = {**model._modules, **new}
+    made._parameters, made._buffers = dict(model._parameters), dict(model._buffers)
+    made._non_persistent_buffers_set = set(model._non_persistent_buffers_set)
     _check_graph(model, made, inputs)
     notes.append(
         "The activation is a function call, so the model returned is a torch.fx.GraphModule with "
