@@ -307,3 +307,10 @@ def test_a_file_needs_the_widths_that_it_was_written_with(tmp_path):
     wider[1].set_width(0.4)
     with pytest.raises(StorageError, match="another features module"):
         RidgeHead.load(path, wider[:2])
+
+
+def test_an_edit_says_what_it_cannot_do(trained):
+    with pytest.raises(ValueError, match="between 0 and 9"):
+        edit(trained, X[0], 12)
+    with pytest.warns(RuntimeWarning, match="not every point has its target after 1 steps"):
+        edit(trained, X[0], int(Y[0] + 1) % 10, steps=1)

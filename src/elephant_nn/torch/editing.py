@@ -1,6 +1,7 @@
 """Change some outputs of a trained PyTorch model, and report what else changed."""
 
 import copy
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -25,11 +26,11 @@ def edit(
     keep_weight: float = 1.0, steps: int | None = None, optimiser: Optimiser | None = None,
     tolerance: float | None = None, weight: float | None = None,
 ) -> Model:  # fmt: skip
-    """A copy of a model for which f(x) = y, at one point or at several.
+    """A copy of a model, changed so that f(x) = y at one point or at several.
 
     The model takes gradient steps on the points alone, by default of plain SGD with rate 1e-3. For
-    labels they stop as soon as every point has its label. A `RidgeHead` is solved anew with the
-    points added, which is exact.
+    labels they stop as soon as every point has its label, and a warning says if one has not. A
+    `RidgeHead` is solved anew with the points added, which is exact.
 
     Args:
         x: one input, or a batch of several.
@@ -70,6 +71,12 @@ def edit(
     steps = (1000 if labels else 50) if steps is None else steps
     with evaluating(edited), torch.enable_grad():
         before = None if keep is None else edited(keep).detach()
+        outputs = edited(points[:1]).shape[-1]
+        if labels and not 0 <= int(targets.min()) <= int(targets.max()) < outputs:
+            raise ValueError(
+                f"edit: labels must be between 0 and {outputs - 1}, the outputs of the model, got "
+                f"{targets.tolist()}"
+            )
         for _ in range(steps):
             out = edited(rows)
             if (labels or tolerance is not None) and _reached(out[:n], targets, tolerance):
@@ -81,6 +88,14 @@ def edit(
             loss.backward()
             stepper.step()
         stepper.zero_grad()
+        aimed = labels or tolerance is not None
+        if aimed and not _reached(edited(points).detach(), targets, tolerance):
+            warnings.warn(
+                f"edit: not every point has its target after {steps} steps; give more steps, or "
+                "an optimiser with a larger rate",
+                RuntimeWarning,
+                stacklevel=2,
+            )
     return edited
 
 

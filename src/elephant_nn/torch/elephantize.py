@@ -102,7 +102,7 @@ def elephantize(
         d: sharpness of the bells.
         keep_weights: keep the weights of the layer. Its biases are spread, too, around the mean
             pre-activation of each unit. Weights that need no gradient are always kept.
-        learnable: learn the width.
+        learnable: learn the width. This adds a parameter, so make the optimiser afterwards.
         head: "gradient" if the model is trained by gradient steps, "ridge" for a `RidgeHead`.
 
     Returns:
