@@ -11,13 +11,13 @@ import torch
 from torch import Tensor, fx, nn
 from torch.nn.parameter import is_lazy
 from torch.nn.utils import parametrize
-from torch.testing import assert_close
 
 from elephant_nn.calibration import QUANTILES, Head, responses, settings
 from elephant_nn.torch.activation import Elephant
 from elephant_nn.torch.finding import Attention, Inputs, Place, last_hidden, named, traced
+from elephant_nn.torch.graphs import graph_module
 from elephant_nn.torch.initialisers import even_bias_, fan_in_uniform_
-from elephant_nn.torch.modes import evaluating, measuring, trace_for_both_modes
+from elephant_nn.torch.modes import evaluating, measuring
 
 _PAIRS, _ROWS = 1000, 300
 
@@ -119,7 +119,7 @@ def elephantize(
     else:
         places = [last_hidden(model, traced(model))]
         if places[0].owner is None:
-            model, places = _graph_module(model, inputs, notes)
+            model, places = graph_module(model, inputs, notes)
     changes = []
     with _as_it_was_on_errors(places):
         for place in places:
@@ -217,31 +217,6 @@ def _check_layer(place: Place, keep_weights: bool) -> None:
         )
 
 
-def _graph_module(
-    model: nn.Module, inputs: Inputs, notes: list[str]
-) -> tuple[nn.Module, list[Place]]:
-    graph, new = trace_for_both_modes(model)
-    shell = nn.Module()
-    shell.__dict__.update(model.__dict__)
-    shell._modules = dict(model._modules)
-    for name, module in new.items():
-        shell.add_module(name, module.train(model.training))
-    made = fx.GraphModule(shell, graph, type(model).__name__)
-    made.training = model.training
-    # A GraphModule has only what its graph uses: give it the whole state, in the model's order.
-    made._modules = {**model._modules, **new}
-    made._parameters, made._buffers = dict(model._parameters), dict(model._buffers)
-    made._non_persistent_buffers_set = set(model._non_persistent_buffers_set)
-    _check_graph(model, made, inputs)
-    notes.append(
-        "The activation is a function call, so the model returned is a torch.fx.GraphModule with "
-        f"the same parameters; other methods of {type(model).__name__} are not on it."
-    )
-    if new:
-        notes.append(f"Functional dropout became modules: {', '.join(new)}.")
-    return made, [last_hidden(made, made.graph)]
-
-
 def _put(model: nn.Module, place: Place, activation: Elephant) -> None:
     if place.owner is not None:
         activation.train(place.owner.training)
@@ -261,19 +236,6 @@ def _put(model: nn.Module, place: Place, activation: Elephant) -> None:
     model.graph.erase_node(place.node)
     model.recompile()
     place.name = name
-
-
-def _check_graph(model: nn.Module, made: nn.Module, inputs: Inputs) -> None:
-    """Raise unless a traced graph computes what the model does, in evaluation mode."""
-    try:
-        with evaluating(model), evaluating(made):
-            assert_close(inputs.run(made), inputs.run(model), equal_nan=True)
-    except (AssertionError, TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(
-            f"elephantize: the graph that torch.fx traces of {type(model).__name__} does not give "
-            "the outputs of the model, whose forward pass may depend on arguments that are left "
-            "out; make the activation a module and name it, layers=[...]"
-        ) from error
 
 
 def _settle(
